@@ -21,6 +21,7 @@ add_library(tessera_flags INTERFACE)
 target_include_directories(tessera_flags INTERFACE ${CMAKE_SOURCE_DIR}/src)
 target_compile_options(tessera_flags INTERFACE
   -Wall -Wextra -Werror -Wshadow=compatible-local -Wnon-virtual-dtor -Woverloaded-virtual
+  -Wno-missing-field-initializers  # designated initialisers leave the rest at its default
   -fdiagnostics-color=auto)
 if(TESSERA_SANITIZE)
   target_compile_options(tessera_flags INTERFACE

@@ -1,0 +1,54 @@
+#pragma once
+// The accelerator port: what a vendor's adapter offers. One folder per vendor beside this file; the
+// list of them is accel/providers.cc.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "api/objects.h"
+#include "base/result.h"
+
+namespace tessera::accel {
+
+// What a container needs to use one device, as the Container Device Interface has it
+// (CNCF CDI specification 1.1.0): a fully qualified name and, where the provider writes the spec
+// itself (sim), the folder that holds it.
+struct Inventory {
+  // Ordered by PCI bus id (A8); `status.index` counts in this order. `metadata.name` is the UUID.
+  // A device that is seen but not usable is in the list, Fenced, with the reason (D6: one device,
+  // not the node).
+  std::vector<api::Accelerator> accelerators;
+  // Findings that concern the provider as a whole, one sentence each ("driver 550.54 does not fit
+  // library 550.90: reload the module or reboot"). Shown on the node.
+  std::vector<std::string> problems;
+};
+
+// Owned by the server, called on worker threads, one call at a time. No call blocks longer than its
+// own deadline: a hung driver is a finding, not a hung server.
+class Provider {
+ public:
+  virtual ~Provider() = default;
+  virtual std::string_view vendor() const = 0;  // "nvidia", "sim"
+  // Looks again each time (A16): devices may come, go or fall ill while the server runs. An absent
+  // driver is an empty inventory, not an error.
+  virtual Result<Inventory> scan() = 0;
+  // Makes sure that the device's nodes exist before a container starts (A2), and that its CDI name
+  // resolves (A12). The error is the sentence that the job's owner reads.
+  virtual Status prepare(const api::Accelerator& accelerator) = 0;
+  // Folders with CDI specs to search, most specific first, in addition to /etc/cdi and
+  // /var/run/cdi.
+  virtual std::vector<std::string> cdi_folders() const = 0;
+};
+
+struct ProviderOptions {
+  std::string data_folder;   // where a provider may keep generated files
+  std::string sim_file;      // YAML of simulated devices; empty: none
+  std::string nvml_library;  // path or soname of NVML; "libnvidia-ml.so.1" when empty
+  std::string host_root;     // prefix of /dev, /proc, /etc for tests; empty on a real machine
+};
+
+// Every provider that this build has, in the order in which they are asked.
+std::vector<std::unique_ptr<Provider>> make_providers(const ProviderOptions& options);
+
+}  // namespace tessera::accel

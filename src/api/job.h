@@ -1,0 +1,360 @@
+#pragma once
+// Job: what a user asked for. Task: one container instance of it, with its attempts.
+
+#include "api/metadata.h"
+
+namespace tessera::api {
+
+// Phases of a task, and of the job that its tasks add up to. The moves between them are one table,
+// core/lifecycle.h; why a task stopped is a separate field (Reason).
+enum class Phase { kQueued, kStarting, kRunning, kStopping, kSucceeded, kFailed, kCancelled };
+constexpr std::array<std::string_view, 7> enum_names(Phase) {
+  return {"Queued", "Starting", "Running", "Stopping", "Succeeded", "Failed", "Cancelled"};
+}
+constexpr bool is_terminal(Phase phase) {
+  return phase >= Phase::kSucceeded;
+}
+constexpr bool holds_devices(Phase phase) {
+  return phase == Phase::kStarting || phase == Phase::kRunning || phase == Phase::kStopping;
+}
+
+enum class Reason {
+  kNone,
+  kCompleted,
+  kExitCode,
+  kSignal,
+  kOomKilled,
+  kMaxRuntime,
+  kCancelled,
+  kImagePull,
+  kStartFailed,
+  kLost,
+  kPreempted,
+  kGangMember,
+  kAcceleratorFault,
+};
+constexpr std::array<std::string_view, 13> enum_names(Reason) {
+  return {"",           "Completed",  "ExitCode",        "Signal",      "OOMKilled",
+          "MaxRuntime", "Cancelled",  "ImagePull",       "StartFailed", "Lost",
+          "Preempted",  "GangMember", "AcceleratorFault"};
+}
+
+enum class PullPolicy { kIfNotPresent, kAlways, kNever };
+constexpr std::array<std::string_view, 3> enum_names(PullPolicy) {
+  return {"IfNotPresent", "Always", "Never"};
+}
+
+struct AcceleratorSelector {
+  std::string vendor;
+  std::string model;
+  std::optional<MiB> minMemory;
+  std::vector<std::string> devices;
+
+  bool operator==(const AcceleratorSelector&) const = default;
+  static constexpr std::string_view kTypeName = "AcceleratorSelector";
+  static constexpr auto fields() {
+    return std::tuple(
+        field("vendor", &AcceleratorSelector::vendor,
+              "nvidia, amd, ascend, tpu, intel or sim; any when empty.", {.example = "nvidia"}),
+        field("model", &AcceleratorSelector::model, "Part of the model's name, any case.",
+              {.example = "H100"}),
+        field("minMemory", &AcceleratorSelector::minMemory, "Least memory of the whole device.",
+              {.minimum = 1, .example = "40Gi"}),
+        field("devices", &AcceleratorSelector::devices,
+              "Exactly these devices of a node, by UUID or index.",
+              {.maximum = 64, .example = "GPU-…"}));
+  }
+};
+static_assert(schema::complete<AcceleratorSelector>());
+
+struct Resources {
+  std::optional<MilliGpu> gpus;
+  std::optional<MiB> gpuMemory;
+  std::optional<Percent> gpuCompute;
+  std::optional<AcceleratorSelector> accelerator;
+  std::optional<MilliCpu> cpus;
+  std::optional<MiB> memory;
+  std::optional<MiB> shm;
+  std::optional<int64_t> pids;
+
+  bool operator==(const Resources&) const = default;
+  static constexpr std::string_view kTypeName = "Resources";
+  static constexpr auto fields() {
+    return std::tuple(
+        field("gpus", &Resources::gpus,
+              "Accelerators for each replica: whole ones (2), or a part of one (0.25). None when "
+              "empty.",
+              {.minimum = 0, .maximum = 64'000, .example = "2"}),
+        field("gpuMemory", &Resources::gpuMemory,
+              "Memory of a slice on each device; the devices are then shared.",
+              {.minimum = 1, .example = "10Gi"}),
+        field("gpuCompute", &Resources::gpuCompute,
+              "Compute share of a slice, in percent of each device.",
+              {.minimum = 1, .maximum = 100, .example = "30"}),
+        field("accelerator", &Resources::accelerator, "Which devices will do; any when empty."),
+        field("cpus", &Resources::cpus,
+              "CPU cores; the fair part of the node for its accelerators when empty.",
+              {.minimum = 10, .maximum = 4'096'000, .example = "8"}),
+        field("memory", &Resources::memory,
+              "Memory limit; the fair part of the node for its accelerators when empty.",
+              {.minimum = 6, .example = "64Gi"}),
+        field("shm", &Resources::shm, "Size of /dev/shm; half of the memory when empty.",
+              {.minimum = 1, .example = "16Gi"}),
+        field("pids", &Resources::pids, "Most processes and threads; 32768 when empty.",
+              {.minimum = 1, .maximum = 4'194'304}));
+  }
+};
+static_assert(schema::complete<Resources>());
+
+struct Volume {
+  std::string source;
+  std::string target;
+  bool readOnly = false;
+
+  bool operator==(const Volume&) const = default;
+  static constexpr std::string_view kTypeName = "Volume";
+  static constexpr auto fields() {
+    return std::tuple(
+        field("source", &Volume::source,
+              "Folder or file of the node; must lie under a path that the project allows "
+              "(spec.hostPaths).",
+              {.required = true,
+               .format = schema::Format::kAbsolutePath,
+               .example = "/data/imagenet"}),
+        field("target", &Volume::target, "Where it appears in the container.",
+              {.required = true, .format = schema::Format::kAbsolutePath, .example = "/data"}),
+        field("readOnly", &Volume::readOnly, "Forbid writing."));
+  }
+};
+static_assert(schema::complete<Volume>());
+
+struct SecretEnv {
+  std::string name;
+  std::string secret;
+  std::string key;
+
+  bool operator==(const SecretEnv&) const = default;
+  static constexpr std::string_view kTypeName = "SecretEnv";
+  static constexpr auto fields() {
+    return std::tuple(
+        field("name", &SecretEnv::name, "Environment variable to set.",
+              {.required = true, .format = schema::Format::kEnvName, .example = "HF_TOKEN"}),
+        field("secret", &SecretEnv::secret, "Name of the Secret in the same project.",
+              {.required = true, .format = schema::Format::kName}),
+        field("key", &SecretEnv::key, "Which of the secret's values.",
+              {.required = true, .example = "token"}));
+  }
+};
+static_assert(schema::complete<SecretEnv>());
+
+struct JobSpec {
+  std::string image;
+  std::vector<std::string> command;
+  std::vector<std::string> args;
+  std::map<std::string, std::string> env;
+  std::string workingDir;
+  std::string user;
+  Resources resources;
+  int64_t replicas = 1;
+  int64_t priority = 0;
+  std::optional<Millis> maxRuntime;
+  int64_t retries = 0;
+  Millis backoff{10'000};
+  std::string stopSignal;
+  Millis stopGrace{30'000};
+  std::vector<Volume> volumes;
+  std::vector<SecretEnv> secrets;
+  bool tty = false;
+  bool stdin_ = false;
+  PullPolicy pullPolicy = PullPolicy::kIfNotPresent;
+  std::optional<Millis> removeAfter;
+
+  bool operator==(const JobSpec&) const = default;
+  static constexpr std::string_view kTypeName = "JobSpec";
+  static constexpr auto fields() {
+    return std::tuple(
+        field("image", &JobSpec::image, "Image reference, as docker writes it.",
+              {.required = true, .example = "busybox:latest"}),
+        field("command", &JobSpec::command,
+              "Program and arguments in place of the image's entrypoint.", {.maximum = 4096}),
+        field("args", &JobSpec::args, "Arguments in place of the image's cmd.", {.maximum = 4096}),
+        field("env", &JobSpec::env, "Environment variables, over the image's.",
+              {.key_format = schema::Format::kEnvName}),
+        field("workingDir", &JobSpec::workingDir, "Folder to start in; the image's when empty.",
+              {.format = schema::Format::kAbsolutePath}),
+        field("user", &JobSpec::user, "user[:group], names or numbers; the image's when empty.",
+              {.maximum = 256, .example = "1000:1000"}),
+        field("resources", &JobSpec::resources, "What each replica holds while it runs."),
+        field("replicas", &JobSpec::replicas,
+              "Equal tasks that start together or not at all (a gang).",
+              {.minimum = 1, .maximum = 1024}),
+        field("priority", &JobSpec::priority,
+              "Higher runs first; equal ones in the order of submission.",
+              {.minimum = -1000, .maximum = 1000}),
+        field("maxRuntime", &JobSpec::maxRuntime,
+              "Stopped when it has run this long. No limit when empty.",
+              {.minimum = 1000, .example = "4h"}),
+        field("retries", &JobSpec::retries, "How often a failed attempt is tried again.",
+              {.minimum = 0, .maximum = 100}),
+        field("backoff", &JobSpec::backoff,
+              "Wait before the first retry; doubled for each further one, at most an hour.",
+              {.minimum = 0, .maximum = 3'600'000, .example = "10s"}),
+        field("stopSignal", &JobSpec::stopSignal,
+              "First signal of a stop; the image's or SIGTERM when empty.",
+              {.maximum = 16, .example = "SIGUSR1"}),
+        field("stopGrace", &JobSpec::stopGrace,
+              "Time between the stop signal and SIGKILL, for a checkpoint.",
+              {.minimum = 0, .maximum = 86'400'000, .example = "2m"}),
+        field("volumes", &JobSpec::volumes, "Folders of the node to mount.", {.maximum = 64}),
+        field("secrets", &JobSpec::secrets, "Values of secrets as environment variables.",
+              {.maximum = 64}),
+        field("tty", &JobSpec::tty, "Give the container a terminal."),
+        field("stdin", &JobSpec::stdin_, "Keep the container's standard input open for attach."),
+        field("pullPolicy", &JobSpec::pullPolicy, "When to ask the registry for the image."),
+        field("removeAfter", &JobSpec::removeAfter,
+              "Delete the finished job and its logs after this time; kept when empty.",
+              {.minimum = 0, .example = "1h"}));
+  }
+};
+static_assert(schema::complete<JobSpec>());
+
+// Why a queued job does not run yet.
+struct Waiting {
+  std::string message;
+  int64_t position = 0;
+
+  bool operator==(const Waiting&) const = default;
+  static constexpr std::string_view kTypeName = "Waiting";
+  static constexpr auto fields() {
+    return std::tuple(field("message", &Waiting::message, "The reason, in one sentence."),
+                      field("position", &Waiting::position, "Place in the queue; 1 is next."));
+  }
+};
+static_assert(schema::complete<Waiting>());
+
+struct JobStatus {
+  Phase phase = Phase::kQueued;
+  Reason reason = Reason::kNone;
+  std::string message;
+  std::optional<int64_t> exitCode;
+  std::optional<Waiting> waiting;
+  int64_t attempts = 0;
+  std::string node;
+  std::vector<std::string> accelerators;
+  std::optional<Instant> startTime;
+  std::optional<Instant> endTime;
+
+  bool operator==(const JobStatus&) const = default;
+  static constexpr std::string_view kTypeName = "JobStatus";
+  static constexpr auto fields() {
+    return std::tuple(
+        field("phase", &JobStatus::phase, "Where the job stands.", {.required = true}),
+        field("reason", &JobStatus::reason, "Why it ended or was stopped, in one word."),
+        field("message", &JobStatus::message, "The same in one sentence."),
+        field("exitCode", &JobStatus::exitCode,
+              "Exit code of the first task that failed, else 0; 128 + signal when a signal ended "
+              "it."),
+        field("waiting", &JobStatus::waiting, "Why it does not run yet."),
+        field("attempts", &JobStatus::attempts, "Attempts so far."),
+        field("node", &JobStatus::node, "Node of the first task."),
+        field("accelerators", &JobStatus::accelerators, "Devices that the job holds now, by UUID."),
+        field("startTime", &JobStatus::startTime, "When the current attempt began to run."),
+        field("endTime", &JobStatus::endTime, "When it ended."));
+  }
+};
+static_assert(schema::complete<JobStatus>());
+
+struct Job {
+  Metadata metadata;
+  JobSpec spec;
+  JobStatus status;
+
+  bool operator==(const Job&) const = default;
+  static constexpr std::string_view kTypeName = "Job";
+  static constexpr auto fields() {
+    return std::tuple(field("metadata", &Job::metadata, "Name, project, labels."),
+                      field("spec", &Job::spec, "What the user wants.", {.required = true}),
+                      field("status", &Job::status, "What is.", {.read_only = true}));
+  }
+};
+static_assert(schema::complete<Job>());
+
+// What a task holds of one device. Exclusive: all of it, and memory and compute say how much that
+// is.
+struct Allocation {
+  std::string accelerator;
+  bool exclusive = true;
+  MiB memory;
+  Percent compute;
+
+  bool operator==(const Allocation&) const = default;
+  static constexpr std::string_view kTypeName = "Allocation";
+  static constexpr auto fields() {
+    return std::tuple(
+        field("accelerator", &Allocation::accelerator, "UUID of the device.", {.required = true}),
+        field("exclusive", &Allocation::exclusive, "No one else gets a part of the device."),
+        field("memory", &Allocation::memory, "Memory of the device held."),
+        field("compute", &Allocation::compute, "Compute of the device held, in percent."));
+  }
+};
+static_assert(schema::complete<Allocation>());
+
+// Why a task in Stopping is being stopped, and so where it goes once its container is gone.
+enum class StopIntent { kNone, kCancel, kFail, kRequeue };
+constexpr std::array<std::string_view, 4> enum_names(StopIntent) {
+  return {"", "Cancel", "Fail", "Requeue"};
+}
+
+struct Task {
+  std::string id;
+  std::string job;
+  std::string project;
+  std::string jobUid;
+  int64_t index = 0;
+  int64_t attempt = 0;
+  Phase phase = Phase::kQueued;
+  Reason reason = Reason::kNone;
+  std::string message;
+  std::string node;
+  std::vector<Allocation> allocations;
+  MilliCpu cpus;
+  MiB memory;
+  std::optional<int64_t> exitCode;
+  int64_t failures = 0;
+  StopIntent stopIntent = StopIntent::kNone;
+  std::optional<Instant> notBefore;
+  std::optional<Instant> stopAt;
+  std::optional<Instant> startTime;
+  std::optional<Instant> endTime;
+
+  bool operator==(const Task&) const = default;
+  static constexpr std::string_view kTypeName = "Task";
+  static constexpr auto fields() {
+    return std::tuple(
+        field("id", &Task::id, "Unique: the job's uid and the index.", {.required = true}),
+        field("job", &Task::job, "Name of the job."),
+        field("project", &Task::project, "Its project."),
+        field("jobUid", &Task::jobUid, "Its uid."),
+        field("index", &Task::index, "Number of the replica, from 0."),
+        field("attempt", &Task::attempt,
+              "Generation of the container: grows with each placement; older ones are fenced."),
+        field("phase", &Task::phase, "Where the task stands.", {.required = true}),
+        field("reason", &Task::reason, "Why it ended or is being stopped."),
+        field("message", &Task::message, "The same in one sentence."),
+        field("node", &Task::node, "Node it is placed on."),
+        field("allocations", &Task::allocations, "Devices or slices that it holds."),
+        field("cpus", &Task::cpus, "CPU that it holds."),
+        field("memory", &Task::memory, "Memory that it holds."),
+        field("exitCode", &Task::exitCode,
+              "Exit code of the last attempt; 128 + signal when a signal ended it."),
+        field("failures", &Task::failures, "Failed attempts so far, against spec.retries."),
+        field("stopIntent", &Task::stopIntent, "Where it goes once it has stopped."),
+        field("notBefore", &Task::notBefore, "Not placed before this time (back-off)."),
+        field("stopAt", &Task::stopAt, "When its maximum runtime ends."),
+        field("startTime", &Task::startTime, "When the current attempt began to run."),
+        field("endTime", &Task::endTime, "When the last attempt ended."));
+  }
+};
+static_assert(schema::complete<Task>());
+
+}  // namespace tessera::api

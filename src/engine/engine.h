@@ -1,0 +1,165 @@
+#pragma once
+// The engine port: what runs containers. `local` is containerd on this machine, `sim` is memory and
+// a virtual clock. Both pass engine/conformance.h.
+//
+// Rules that every engine keeps:
+//  - Idempotent: the same call twice is as good as once; a call about an older attempt than the
+//  engine
+//    knows of is refused with kConflict and changes nothing.
+//  - At most one container per task, ever: ensure() of attempt n+1 first makes sure that n is gone.
+//  - Every ensure() that returned Ok is followed by exactly one kExited (after kStarted) or one
+//    kStartFailed observation, as long as the engine lives; after a restart list() tells what is.
+//  - kExited is reported only after every process of the container is gone, so that its devices are
+//    free to be given to the next one.
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/job.h"
+#include "api/objects.h"
+#include "base/result.h"
+
+namespace tessera::engine {
+
+// One attempt of one task.
+struct TaskRef {
+  std::string task;  // api::Task::id
+  int64_t attempt = 0;
+  auto operator<=>(const TaskRef&) const = default;
+};
+
+// Everything an engine needs to run one attempt; it asks no one for more.
+struct Launch {
+  TaskRef ref;
+  std::string project;  // its network
+  std::string job;      // for labels and the host name
+  int64_t index = 0;    // of the replica
+  std::string image;    // reference as the user wrote it
+  api::PullPolicy pull_policy = api::PullPolicy::kIfNotPresent;
+  std::vector<std::string>
+      command;  // in place of the image's entrypoint (then its cmd is dropped too, as docker does)
+  std::vector<std::string> args;           // in place of the image's cmd
+  std::map<std::string, std::string> env;  // over the image's; secrets already filled in
+  std::string working_dir;
+  std::string user;
+  MilliCpu cpus;
+  MiB memory;
+  MiB shm;
+  int64_t pids = 0;
+  std::string stop_signal;  // "SIGTERM"; the image's when empty
+  Millis stop_grace;
+  std::vector<api::Volume> volumes;  // already checked against the project's allow-list
+  std::vector<api::Allocation> allocations;
+  std::vector<api::Accelerator> accelerators;  // the allocated ones, same order
+  bool tty = false;
+  bool stdin_open = false;
+
+  bool operator==(const Launch&) const = default;
+};
+
+struct Observation {
+  enum class What { kStarted, kExited, kStartFailed };
+  TaskRef ref;
+  What what = What::kStarted;
+  int exit_code = 0;        // kExited: 128 + signal when a signal ended it
+  bool oom_killed = false;  // kExited: the kernel's OOM killer ended a process of it
+  api::Reason reason =
+      api::Reason::kNone;  // kStartFailed: kImagePull, kStartFailed, kAcceleratorFault
+  std::string message;     // kStartFailed: one sentence for the user
+  Instant at;
+};
+
+struct Running {
+  TaskRef ref;
+  bool started = false;  // false: created or still being started
+};
+
+struct LogQuery {
+  TaskRef ref;
+  bool follow = false;          // go on until the container has ended and all was read
+  std::optional<int64_t> tail;  // only the last n lines
+  std::optional<Instant> since;
+  bool timestamps = false;  // RFC 3339 in front of each line
+};
+// Gets pieces of log text (stream 1 = stdout, 2 = stderr); returns false to stop.
+using LogSink = std::function<bool(int stream, std::string_view text)>;
+
+// A process inside a container with its streams, for exec and attach. Thread-safe.
+class Session {
+ public:
+  virtual ~Session() = default;
+  virtual Status send_stdin(std::string_view bytes) = 0;
+  virtual Status close_stdin() = 0;
+  virtual Status resize(int rows, int columns) = 0;
+  // Ends the session: an exec's process is killed, an attach only lets go.
+  virtual void close() = 0;
+};
+struct SessionEvents {
+  std::function<void(int stream, std::string_view bytes)> on_output;
+  std::function<void(int exit_code)> on_exit;  // exactly once, last
+};
+struct ExecRequest {
+  std::string task;
+  std::vector<std::string> argv;
+  std::map<std::string, std::string> env;
+  std::string user;
+  std::string working_dir;
+  bool tty = false;
+  bool stdin_open = false;
+  int rows = 0, columns = 0;  // of the terminal; 0: unknown
+};
+
+struct ImageSummary {
+  std::string reference;
+  std::string digest;
+  int64_t size_bytes = 0;
+  Instant created;
+};
+using Progress = std::function<void(std::string_view line)>;
+struct Credentials {
+  std::string user, password;  // empty: what auth_json says, else anonymous
+  std::string auth_json;       // content of a docker config.json; may be empty
+};
+
+// Owned by the server. Methods may block (image pulls, runc) and are called on worker threads,
+// several at once, but never two at once for the same task.
+class Engine {
+ public:
+  virtual ~Engine() = default;
+
+  // Begins to deliver observations, on threads of the engine's own. Called once, before anything
+  // else.
+  virtual Status start(std::function<void(Observation)> observe) = 0;
+  virtual Result<api::Node> node() = 0;             // this machine: name, size, readiness
+  virtual Result<std::vector<Running>> list() = 0;  // every container of ours, created or running
+
+  virtual Status ensure(const Launch& launch) = 0;
+  // Signal to all processes of the container, then SIGKILL after `grace`. Returns at once; the exit
+  // is observed. Ok when it is not there.
+  virtual Status stop(const TaskRef& ref, std::string_view signal, Millis grace) = 0;
+  virtual Status signal(const TaskRef& ref, std::string_view signal) = 0;
+  // Removes what is left of the attempts up to this one except logs. Kills it when it still runs.
+  virtual Status remove(const TaskRef& ref) = 0;
+  virtual Status remove_logs(const std::string& task) = 0;
+
+  virtual Status read_log(const LogQuery& query, const LogSink& sink) = 0;
+  virtual Result<std::unique_ptr<Session>> exec(const ExecRequest& request,
+                                                SessionEvents events) = 0;
+  virtual Result<std::unique_ptr<Session>> attach(const TaskRef& ref, SessionEvents events) = 0;
+
+  virtual Result<std::vector<ImageSummary>> images() = 0;
+  // From a docker-save archive, an OCI archive or an OCI layout on the server's disk.
+  virtual Result<std::vector<ImageSummary>> import_image(const std::string& path,
+                                                         const std::string& reference,
+                                                         const Progress& progress) = 0;
+  virtual Result<ImageSummary> pull_image(const std::string& reference,
+                                          const Credentials& credentials,
+                                          const Progress& progress) = 0;
+  virtual Status remove_image(const std::string& reference) = 0;
+};
+
+}  // namespace tessera::engine
