@@ -1,0 +1,20 @@
+# strip_annotations(SOURCE TARGET): copies a .proto file of containerd without the annotations meant for
+# Go (gogoproto, fieldpath), with imports shortened to containerd/..., as lite messages. An unchanged
+# copy keeps its time, so nothing is generated anew.
+function(strip_annotations source target)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})
+  file(READ ${source} text)
+  string(REGEX REPLACE "import weak [^\n]*\n" "" text "${text}")
+  string(REGEX REPLACE "option \\((gogoproto|containerd\\.plugin)[^\n]*\n" "" text "${text}")
+  string(REGEX REPLACE "[ \t]*\\[\\(gogoproto\\.[^\n]*\\];" ";" text "${text}")
+  string(REPLACE "github.com/containerd/containerd/api/" "containerd/" text "${text}")
+  string(REGEX REPLACE "(option go_package[^\n]*\n)" "" text "${text}")
+  string(APPEND text "\noption optimize_for = LITE_RUNTIME;\n")
+  set(current "")
+  if(EXISTS ${target})
+    file(READ ${target} current)
+  endif()
+  if(NOT text STREQUAL current)
+    file(WRITE ${target} "${text}")
+  endif()
+endfunction()
