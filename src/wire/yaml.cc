@@ -1,0 +1,122 @@
+#include "wire/yaml.h"
+
+#include <yaml-cpp/yaml.h>
+
+#include <charconv>
+#include <cmath>
+
+#include "base/text.h"
+#include "wire/json.h"
+
+namespace tessera::wire {
+
+namespace {
+
+// The core schema's plain scalars (YAML 1.2.2 chapter 10.3.2); quoted ones are always strings.
+Value scalar(const YAML::Node& node) {
+  const std::string& text = node.Scalar();
+  if (node.Tag() == "!") return Value(text);
+  if (text.empty() || text == "~" || text == "null" || text == "Null" || text == "NULL")
+    return Value();
+  if (text == "true" || text == "True" || text == "TRUE") return Value(true);
+  if (text == "false" || text == "False" || text == "FALSE") return Value(false);
+  if (auto number = to_int(text)) return Value(*number);
+  double number = 0;
+  auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
+  bool digits = text.find_first_of("0123456789") != std::string::npos;
+  if (failure == std::errc{} && end == text.data() + text.size() && digits && std::isfinite(number))
+    return Value(number);
+  return Value(text);
+}
+
+Result<Value> convert(const YAML::Node& node, int depth) {
+  if (depth > kDepthLimit)
+    return error(Code::kInvalid, cat("nested deeper than ", kDepthLimit, " levels"));
+  Value out;
+  if (node.IsScalar()) {
+    out = scalar(node);
+  } else if (node.IsSequence()) {
+    Value::List items;
+    for (const YAML::Node& item : node) {
+      TRY(Value converted, convert(item, depth + 1));
+      items.push_back(std::move(converted));
+    }
+    out = Value(std::move(items));
+  } else if (node.IsMap()) {
+    Value::Map members;
+    for (const auto& member : node) {
+      const YAML::Node& key = member.first;
+      int line = key.Mark().line + 1;
+      if (!key.IsScalar())
+        return error(Code::kInvalid, cat("line ", line, ": a key must be a plain word"));
+      TRY(Value converted, convert(member.second, depth + 1));
+      members.emplace_back(key.Scalar(), std::move(converted));
+    }
+    out = Value(std::move(members));
+  }
+  out.line = node.Mark().line + 1;
+  return out;
+}
+
+void emit(YAML::Emitter& out, const Value& value) {
+  std::visit(
+      [&](const auto& data) {
+        using T = std::decay_t<decltype(data)>;
+        if constexpr (std::same_as<T, std::monostate>) {
+          out << YAML::Null;
+        } else if constexpr (std::same_as<T, Value::List>) {
+          out << YAML::BeginSeq;
+          for (const Value& item : data) emit(out, item);
+          out << YAML::EndSeq;
+        } else if constexpr (std::same_as<T, Value::Map>) {
+          out << YAML::BeginMap;
+          for (const auto& [key, member] : data) {
+            out << YAML::Key << key << YAML::Value;
+            emit(out, member);
+          }
+          out << YAML::EndMap;
+        } else if constexpr (std::same_as<T, std::string>) {
+          // What would read back as something else than this string needs quotes.
+          YAML::Node plain(data);
+          bool same = scalar(plain).string() != nullptr;
+          if (!same) out << YAML::DoubleQuoted;
+          out << data;
+        } else {
+          out << data;
+        }
+      },
+      value.data);
+}
+
+}  // namespace
+
+Result<std::vector<Value>> parse_yaml_stream(std::string_view text) {
+  try {
+    std::vector<Value> out;
+    for (const YAML::Node& document : YAML::LoadAll(std::string(text))) {
+      if (!document.IsDefined() || document.IsNull()) continue;
+      TRY(Value converted, convert(document, 0));
+      out.push_back(std::move(converted));
+    }
+    return out;
+  } catch (const YAML::Exception& failure) {
+    return error(Code::kInvalid,
+                 cat("not valid YAML at line ", failure.mark.line + 1, ": ", failure.msg));
+  }
+}
+
+Result<Value> parse_yaml(std::string_view text) {
+  TRY(std::vector<Value> documents, parse_yaml_stream(text));
+  if (documents.empty()) return Value();
+  if (documents.size() > 1)
+    return error(Code::kInvalid, "holds several documents where one is expected");
+  return std::move(documents[0]);
+}
+
+std::string to_yaml(const Value& value) {
+  YAML::Emitter out;
+  emit(out, value);
+  return cat(out.c_str(), "\n");
+}
+
+}  // namespace tessera::wire
