@@ -65,7 +65,7 @@ Status read_struct(const Path& path, const Value& at, T& out) {
     Status status = Ok;
     std::apply(
         [&](const auto&... field) {
-          auto one = [&](const auto& f) {
+          [[maybe_unused]] auto one = [&](const auto& f) {
             if (known || f.name != key) return;
             known = true;
             if (!value.is_null()) status = read(Path{&path, f.name}, value, f.rules, out.*f.member);
@@ -83,7 +83,7 @@ Status read_struct(const Path& path, const Value& at, T& out) {
   Status missing = Ok;
   std::apply(
       [&](const auto&... field) {
-        auto one = [&](const auto& f) {
+        [[maybe_unused]] auto one = [&](const auto& f) {
           const Value* member = at.find(f.name);
           if (missing.ok() && f.rules.required && (!member || member->is_null()))
             missing = fault(Path{&path, f.name}, at, "is required",
@@ -221,7 +221,7 @@ Value write(const T& value) {
   } else {
     static const T kDefault{};
     Value::Map members;
-    auto one = [&](const auto& f) {
+    [[maybe_unused]] auto one = [&](const auto& f) {
       if (f.rules.required || !(value.*f.member == kDefault.*f.member))
         members.emplace_back(std::string(f.name), write(value.*f.member));
     };
@@ -269,7 +269,7 @@ const Type& type_of() {
       } else {
         made.kind = Kind::kStruct;
         made.name = T::kTypeName;
-        auto one = [&]<class S, class M>(const Field<S, M>& f) {
+        [[maybe_unused]] auto one = [&]<class S, class M>(const Field<S, M>& f) {
           made.fields.push_back({f.name, f.doc, f.rules, &type_of<M>(), IsOptional<M>::value});
         };
         std::apply([&](const auto&... field) { (one(field), ...); }, T::fields());

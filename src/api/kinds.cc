@@ -1,8 +1,7 @@
-// Instantiates the codec for every kind: the only file that pays for those templates.
+// Instantiates the codec for every type of the API: the only file that pays for those templates.
 
 #include "api/codec_impl.h"
-#include "api/job.h"
-#include "api/objects.h"
+#include "api/routes.h"
 
 namespace tessera::api {
 
@@ -15,10 +14,36 @@ const KindInfo* find_kind(std::string_view name) {
 
 }  // namespace tessera::api
 
-TESSERA_CODEC(tessera::api::Job)
+TESSERA_CODEC(tessera::Value)
+TESSERA_CODEC(tessera::api::Nothing)
+TESSERA_CODEC(tessera::api::ErrorBody)
 TESSERA_CODEC(tessera::api::Task)
+TESSERA_CODEC(tessera::api::ListOf<tessera::api::Task>)
+TESSERA_CODEC(tessera::api::Job)
+TESSERA_CODEC(tessera::api::ListOf<tessera::api::Job>)
 TESSERA_CODEC(tessera::api::Project)
+TESSERA_CODEC(tessera::api::ListOf<tessera::api::Project>)
 TESSERA_CODEC(tessera::api::Secret)
+TESSERA_CODEC(tessera::api::ListOf<tessera::api::Secret>)
 TESSERA_CODEC(tessera::api::Node)
+TESSERA_CODEC(tessera::api::ListOf<tessera::api::Node>)
 TESSERA_CODEC(tessera::api::Accelerator)
+TESSERA_CODEC(tessera::api::ListOf<tessera::api::Accelerator>)
 TESSERA_CODEC(tessera::api::Event)
+TESSERA_CODEC(tessera::api::ListOf<tessera::api::Event>)
+TESSERA_CODEC(tessera::api::Image)
+TESSERA_CODEC(tessera::api::ListOf<tessera::api::Image>)
+TESSERA_CODEC(tessera::api::ListQuery)
+TESSERA_CODEC(tessera::api::DeleteQuery)
+TESSERA_CODEC(tessera::api::LogQuery)
+TESSERA_CODEC(tessera::api::ExecQuery)
+TESSERA_CODEC(tessera::api::ImageQuery)
+TESSERA_CODEC(tessera::api::ExitStatus)
+TESSERA_CODEC(tessera::api::TerminalSize)
+TESSERA_CODEC(tessera::api::StopRequest)
+TESSERA_CODEC(tessera::api::SignalRequest)
+TESSERA_CODEC(tessera::api::PullRequest)
+TESSERA_CODEC(tessera::api::ImportRequest)
+TESSERA_CODEC(tessera::api::ImageProgress)
+TESSERA_CODEC(tessera::api::Why)
+TESSERA_CODEC(tessera::api::Version)
