@@ -1,0 +1,122 @@
+#pragma once
+// The store port: what must survive the server. One batch is one transaction: all of it is durable
+// when commit() returns Ok, and nothing of it is there when it does not.
+//
+// Owned by the brain and used on its thread alone; no method is safe to call from two threads at
+// once. Bodies are JSON texts made by the caller; the store never looks into them.
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "base/units.h"
+
+namespace tessera::store {
+
+// An object: kind "Job", key "default/train".
+struct Document {
+  std::string kind;
+  std::string key;
+  int64_t version = 0;  // never goes down: a put of an older one fails the batch with kConflict
+  std::string body;
+  bool operator==(const Document&) const = default;
+};
+
+// An effect that was decided and is not yet known to be done. Executed at least once.
+struct OutboxRow {
+  int64_t id = 0;  // of the caller; used once
+  std::string body;
+  bool operator==(const OutboxRow&) const = default;
+};
+
+struct EventRow {
+  int64_t seq = 0;  // of the caller; used once, later events have higher ones
+  std::string project;
+  std::string body;
+  std::string about;  // uid of the object that it happened to; may be empty
+  bool operator==(const EventRow&) const = default;
+};
+
+// The answer to a create with an Idempotency-Key: a second one with the same fingerprint gets the
+// same object, with another it is an error.
+struct IdempotencyRow {
+  std::string key;  // of the caller, unique among users and projects too; used once while kept
+  std::string fingerprint;
+  std::string kind;
+  std::string object_key;
+  Instant at;
+  bool operator==(const IdempotencyRow&) const = default;
+};
+
+// Applied in the order of the members, so a key that is erased and put in one batch is gone.
+struct Batch {
+  std::vector<Document> put;
+  std::vector<std::pair<std::string, std::string>> erase;  // kind, key; no error when not there
+  std::vector<OutboxRow> outbox_put;
+  std::vector<int64_t> outbox_done;  // ids; no error when not there
+  std::vector<EventRow> events;
+  std::vector<IdempotencyRow> idempotency;
+  std::map<std::string, int64_t> counters;  // sets them
+};
+
+// All that the server starts from. Events and idempotency rows stay in the store and are asked for.
+struct Loaded {
+  std::vector<Document> documents;  // by kind, then key
+  std::vector<OutboxRow> outbox;    // by id
+  std::map<std::string, int64_t> counters;
+};
+
+struct EventQuery {
+  std::optional<std::string> project;  // only of this one
+  std::optional<std::string> about;    // only about the object with this uid
+  int64_t after = 0;                   // only events with a higher seq
+  int64_t limit = 500;
+};
+
+// Events are for people who look at what happened lately: 100,000 are days of a busy cluster and
+// some 50 MB. The oldest go first, with the commits that add new ones.
+inline constexpr int64_t kEventLimit = 100'000;
+// A client that repeats a request does so within minutes; a day covers a night's outage of its own.
+inline constexpr Millis kIdempotencyAge{24LL * 3600 * 1000};
+// And no client may fill the disk with keys: at most so many, the oldest go first.
+inline constexpr int64_t kIdempotencyLimit = 100'000;
+
+class Store {
+ public:
+  virtual ~Store() = default;  // closes it
+
+  // Errors: kConflict (a row breaks a rule above: a bug of the caller), kExhausted (disk full),
+  // kPermissionDenied (read-only), kUnavailable (the disk failed), kInternal (file damaged). None
+  // leaves a trace; the same batch may be tried again.
+  virtual Status commit(const Batch& batch) = 0;
+  virtual Result<Loaded> load() = 0;
+  virtual Result<std::optional<IdempotencyRow>> find_idempotency(const std::string& key) = 0;
+  virtual Result<std::vector<EventRow>> events(const EventQuery& query) = 0;  // by seq
+};
+
+// The SQLite file `path`, made when missing (mode 0600), brought to the schema of this program, and
+// locked: a second server on the same file is refused with kConflict. Durable against power loss.
+Result<std::unique_ptr<Store>> open_file(const std::string& path);
+
+// A store in memory, for simulations: the same rules, but nothing is
+// durable. It lasts as long as this object; every Store that open() gives sees the same data, so a
+// simulated server may crash and a new one find what was committed.
+class MemoryDisk {
+ public:
+  MemoryDisk();
+  ~MemoryDisk();
+  MemoryDisk(const MemoryDisk&) = delete;
+  MemoryDisk& operator=(const MemoryDisk&) = delete;
+  Result<std::unique_ptr<Store>> open();
+
+ private:
+  std::string name_;
+  std::unique_ptr<Store> keeper_;  // the data lives as long as someone has it open
+};
+
+}  // namespace tessera::store
