@@ -34,9 +34,19 @@ std::chrono::system_clock::time_point after(Millis span) {
   return std::chrono::system_clock::now() + std::chrono::milliseconds(span.value);
 }
 
+// What containerd and its shims report as "unknown", known by its words.
+struct KnownText {
+  std::string_view text;
+  Code code;
+};
+constexpr KnownText kKnownTexts[] = {
+    {"no space left on device", Code::kExhausted},
+    {"cannot delete a running process", Code::kConflict},
+};
+
 Code code_of(const grpc::Status& status) {
-  if (status.error_message().find("no space left on device") != std::string::npos)
-    return Code::kExhausted;
+  for (const KnownText& known : kKnownTexts)
+    if (status.error_message().find(known.text) != std::string::npos) return known.code;
   switch (status.error_code()) {
     case grpc::NOT_FOUND:
       return Code::kNotFound;
@@ -91,13 +101,13 @@ Call::Call(const Connection& connection, std::string what, Millis deadline,
   context_.set_deadline(after(deadline));
   context_.AddMetadata("containerd-namespace", connection.ns);
   if (!lease.empty()) context_.AddMetadata("containerd-lease", lease);
-  if (connection.channel->GetState(true) != GRPC_CHANNEL_READY)
-    connection.channel->WaitForConnected(after(std::min(deadline, kReconnectMs)));
+  away_ = connection.channel->GetState(true) != GRPC_CHANNEL_READY &&
+          !connection.channel->WaitForConnected(after(std::min(deadline, kReconnectMs)));
 }
 
 Status Call::done(const grpc::Status& status) const {
   if (status.ok()) return Ok;
-  if (is_gone(status))
+  if (away_ || is_gone(status))
     return error(Code::kUnavailable,
                  cat("containerd at ", connection_.socket, " does not answer, so cannot ", what_));
   if (status.error_code() == grpc::DEADLINE_EXCEEDED)

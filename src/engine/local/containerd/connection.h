@@ -65,6 +65,7 @@ class Call {
   const Connection& connection_;
   const std::string what_;
   const Millis deadline_;
+  bool away_ = false;  // the daemon was not there within kReconnectMs
   grpc::ClientContext context_;
 };
 

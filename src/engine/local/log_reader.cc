@@ -1,0 +1,241 @@
+#include "engine/local/log_reader.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/file.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/text.h"
+#include "engine/local/log_format.h"
+
+namespace tessera::local {
+
+namespace {
+
+constexpr size_t kReadBytes = size_t{256} << 10;
+constexpr size_t kPieceBytes = size_t{32} << 10;  // of one call of the sink
+constexpr std::string_view kDroppedNote =
+    "[tessera: older output was dropped, the log had reached its limit: truncated]\n";
+
+// Where a reader stands: the first byte of the first record that was not read.
+struct Position {
+  int64_t file = 0;
+  int64_t offset = 0;
+};
+
+// Joins records into pieces for the sink.
+class Printer {
+ public:
+  Printer(const LogQuery& query, const LogSink& sink)
+      : sink_(sink),
+        timestamps_(query.timestamps),
+        since_(query.since ? log_time(*query.since) : std::string()) {}
+
+  void skip_lines(int64_t count) { skip_ = count; }
+
+  // False when the sink wants no more.
+  bool record(std::string_view line) {
+    auto parsed = parse_log_record(line);
+    if (!parsed) return true;  // not ours, or damaged by a crash of the machine
+    if (skip_ > 0) {
+      if (!parsed->partial) --skip_;
+      return true;
+    }
+    if (parsed->time < since_) return true;
+    if (piece_stream_ != parsed->stream || piece_.size() >= kPieceBytes)
+      if (!flush()) return false;
+    piece_stream_ = parsed->stream;
+    bool& inside = inside_line_[parsed->stream == 2];
+    if (timestamps_ && !inside) piece_ += cat(parsed->time, " ");
+    piece_ += parsed->text;
+    if (!parsed->partial) piece_ += '\n';
+    inside = parsed->partial;
+    return true;
+  }
+  bool note(std::string_view text) { return flush() && sink_(2, text); }
+  bool flush() {
+    if (piece_.empty()) return true;
+    bool more = sink_(piece_stream_, piece_);
+    piece_.clear();
+    return more;
+  }
+  bool question() { return sink_(1, {}); }
+
+ private:
+  const LogSink& sink_;
+  bool timestamps_;
+  std::string since_;
+  int64_t skip_ = 0;
+  bool inside_line_[2] = {false, false};
+  int piece_stream_ = 1;
+  std::string piece_;
+};
+
+// Calls `each` for every whole record of a file from `offset` on, which moves along. A file that is
+// no longer there has no records.
+template <class Each>
+Result<bool> for_each_record(const std::string& path, int64_t& offset, const Each& each) {
+  Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd && errno == ENOENT) return true;
+  if (!fd) return errno_error(cat("open ", path));
+  std::string buffer(kReadBytes, '\0');
+  while (true) {
+    ssize_t got = ::pread(fd.get(), buffer.data(), buffer.size(), offset);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return errno_error(cat("read ", path));
+    std::string_view rest(buffer.data(), static_cast<size_t>(got));
+    size_t taken = 0;
+    for (size_t end; (end = rest.find('\n', taken)) != std::string_view::npos; taken = end + 1) {
+      offset += static_cast<int64_t>(end + 1 - taken);
+      if (!each(rest.substr(taken, end - taken))) return false;
+    }
+    if (taken == 0) return true;
+  }
+}
+
+// Where the last `count` lines begin: a file, and how many lines of it come before.
+struct Tail {
+  int64_t file = 0;
+  int64_t skip = 0;
+};
+Result<Tail> find_tail(const std::string& folder, const std::vector<int64_t>& files,
+                       int64_t count) {
+  int64_t found = 0;
+  for (auto number = files.rbegin(); number != files.rend(); ++number) {
+    int64_t lines = 0, offset = 0;
+    TRY_STATUS(for_each_record(log_file_path(folder, *number), offset, [&](std::string_view line) {
+      auto record = parse_log_record(line);
+      if (record && !record->partial) ++lines;
+      return true;
+    }));
+    found += lines;
+    if (found >= count) return Tail{*number, found - count};
+  }
+  return Tail{files.empty() ? 0 : files.front(), 0};
+}
+
+class Reader {
+ public:
+  Reader(const std::string& folder, const LogQuery& query, LogWatch watch, const LogSink& sink)
+      : folder_(folder), query_(query), watch_(watch), printer_(query, sink) {}
+
+  Status run() {
+    if (!exists(folder_))
+      return error(Code::kNotFound, cat("there is no log of attempt ", query_.ref.attempt,
+                                        " of task ", query_.ref.task));
+    if (query_.follow) TRY_STATUS(watch_folder());
+    TRY(bool more, begin());
+    while (more) {
+      // Asked before the files are read: what is written after the question is read next time.
+      bool last = !query_.follow || ended();
+      TRY(more, read_on());
+      more = more && printer_.flush();
+      if (last || !more) return Ok;
+      TRY(more, sleep());
+    }
+    return Ok;
+  }
+
+ private:
+  Result<bool> begin() {
+    auto files = log_file_numbers(folder_);
+    bool whole = !query_.tail && !query_.since;
+    if (query_.tail) {
+      TRY(Tail tail, find_tail(folder_, files, *query_.tail));
+      at_.file = tail.file;
+      printer_.skip_lines(tail.skip);
+    } else if (!files.empty()) {
+      at_.file = files.front();
+    }
+    if (whole && at_.file > 1) return printer_.note(kDroppedNote);
+    return true;
+  }
+
+  // Reads all that is there.
+  Result<bool> read_on() {
+    while (true) {
+      // The writer is done with a file before it makes the next: when there is a next one before
+      // the file is read to its end, nothing more comes.
+      auto files = log_file_numbers(folder_);
+      auto next = std::upper_bound(files.begin(), files.end(), at_.file);
+      if (at_.file > 0) {
+        TRY(bool more, for_each_record(log_file_path(folder_, at_.file), at_.offset,
+                                       [&](auto line) { return printer_.record(line); }));
+        if (!more) return false;
+      }
+      if (next == files.end()) return true;
+      bool overtaken = at_.file > 0 && *next != at_.file + 1;
+      if (overtaken && !printer_.note(kDroppedNote)) return false;
+      at_ = {*next, 0};
+    }
+  }
+
+  // True when the attempt is over and its writer is gone, so that all is on disk.
+  bool ended() {
+    if (watch_.over >= 0) {
+      pollfd over{watch_.over, POLLIN, 0};
+      if (::poll(&over, 1, 0) != 1) return false;
+    }
+    Fd lock(::open(log_lock_path(folder_).c_str(), O_RDONLY | O_CLOEXEC));
+    return !lock || ::flock(lock.get(), LOCK_SH | LOCK_NB) == 0;
+  }
+
+  Status watch_folder() {
+    inotify_ = Fd(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
+    constexpr uint32_t kMask =
+        IN_MODIFY | IN_CREATE | IN_CLOSE_WRITE | IN_DELETE_SELF | IN_ONLYDIR;
+    if (!inotify_ || ::inotify_add_watch(inotify_.get(), folder_.c_str(), kMask) < 0)
+      return errno_error(cat("watch ", folder_));
+    return Ok;
+  }
+
+  // Until something was written, the attempt is over, or it is time to ask the sink.
+  Result<bool> sleep() {
+    // Once the attempt is over, only the writer's last words are of interest.
+    pollfd over{watch_.over, POLLIN, 0};
+    bool is_over = watch_.over < 0 || ::poll(&over, 1, 0) == 1;
+    pollfd fds[3] = {{inotify_.get(), POLLIN, 0},
+                     {is_over ? -1 : watch_.over, POLLIN, 0},
+                     {watch_.stop, POLLIN, 0}};
+    int ready = ::poll(fds, 3, static_cast<int>(kLogQuestion.value));
+    if (ready < 0 && errno != EINTR) return errno_error("poll");
+    if (fds[2].revents != 0)
+      return error(Code::kUnavailable, "the server is being stopped; read the log again later");
+    if (ready == 0) return printer_.question();
+    return !drain_events();
+  }
+
+  // True when the folder is gone.
+  bool drain_events() {
+    alignas(inotify_event) char buffer[16 << 10];
+    bool gone = false;
+    for (ssize_t got; (got = ::read(inotify_.get(), buffer, sizeof buffer)) > 0;)
+      for (ssize_t at = 0; at < got;) {
+        const auto* event = reinterpret_cast<const inotify_event*>(buffer + at);
+        gone = gone || (event->mask & (IN_DELETE_SELF | IN_IGNORED)) != 0;
+        at += static_cast<ssize_t>(sizeof(inotify_event) + event->len);
+      }
+    return gone;
+  }
+
+  const std::string& folder_;
+  const LogQuery& query_;
+  LogWatch watch_;
+  Printer printer_;
+  Position at_;
+  Fd inotify_;
+};
+
+}  // namespace
+
+Status read_log_folder(const std::string& folder, const LogQuery& query, LogWatch watch,
+                       const LogSink& sink) {
+  return Reader(folder, query, watch, sink).run();
+}
+
+}  // namespace tessera::local
