@@ -29,7 +29,7 @@ Error errno_error(std::string_view what) {
   int number = errno;
   Code code = Code::kInternal;
   if (number == ENOENT) code = Code::kNotFound;
-  if (number == EACCES || number == EPERM) code = Code::kPermissionDenied;
+  if (number == EACCES || number == EPERM || number == EROFS) code = Code::kPermissionDenied;
   if (number == EEXIST) code = Code::kAlreadyExists;
   if (number == ENOSPC || number == EDQUOT || number == EMFILE) code = Code::kExhausted;
   if (number == ECONNREFUSED || number == EAGAIN) code = Code::kUnavailable;

@@ -53,7 +53,8 @@ struct IdempotencyRow {
   bool operator==(const IdempotencyRow&) const = default;
 };
 
-// Applied in the order of the members, so a key that is erased and put in one batch is gone.
+// What changes. The same document both put and erased in one batch is a bug of the caller:
+// kConflict. An outbox row may be put and done at once.
 struct Batch {
   std::vector<Document> put;
   std::vector<std::pair<std::string, std::string>> erase;  // kind, key; no error when not there
@@ -103,9 +104,9 @@ class Store {
 // locked: a second server on the same file is refused with kConflict. Durable against power loss.
 Result<std::unique_ptr<Store>> open_file(const std::string& path);
 
-// A store in memory, for simulations: the same rules, but nothing is
-// durable. It lasts as long as this object; every Store that open() gives sees the same data, so a
-// simulated server may crash and a new one find what was committed.
+// A store in memory, for simulations: the same rules, but nothing is durable. It lasts as long as
+// this object; every Store that open() gives sees the same data, so a simulated server may crash
+// and a new one find what was committed.
 class MemoryDisk {
  public:
   MemoryDisk();
