@@ -13,6 +13,22 @@
 
 namespace tessera::local {
 
+namespace {
+
+int64_t count_records(std::string_view records) {
+  return std::count(records.begin(), records.end(), '\n');
+}
+
+// As many as fit into `room` bytes, and one at least.
+std::string_view first_records(std::string_view records, int64_t room) {
+  if (static_cast<int64_t>(records.size()) <= room) return records;
+  size_t end = records.rfind('\n', static_cast<size_t>(std::max<int64_t>(room, 1) - 1));
+  if (end == std::string_view::npos) end = records.find('\n');
+  return records.substr(0, end + 1);
+}
+
+}  // namespace
+
 void LogLines::feed(std::string_view bytes, std::string_view time, std::string& records) {
   while (!bytes.empty()) {
     size_t newline = bytes.find('\n');
@@ -82,15 +98,17 @@ int64_t LogFiles::put(std::string_view records) {
   size_t keep = done == records.size() ? done : records.substr(0, done).rfind('\n') + 1;
   size_ += static_cast<int64_t>(keep);
   if (keep < done && ::ftruncate(file_.get(), size_) != 0) file_.reset();
-  return std::count(records.begin() + static_cast<ptrdiff_t>(keep), records.end(), '\n');
+  return count_records(records.substr(keep));
 }
 
 void LogFiles::append(std::string_view records) {
-  if (records.empty()) return;
   tell_losses();
-  bool usable = lost_ == 0 && ready();
-  int64_t missing = usable ? put(records) : std::count(records.begin(), records.end(), '\n');
-  if (missing > 0) lose(missing, std::strerror(errno));
+  while (!records.empty()) {
+    if (lost_ > 0 || !ready()) return lose(count_records(records), std::strerror(errno));
+    std::string_view part = first_records(records, limits_.file_bytes - size_);
+    records.remove_prefix(part.size());
+    if (int64_t missing = put(part); missing > 0) lose(missing, std::strerror(errno));
+  }
 }
 
 void LogFiles::lose(int64_t records, std::string_view why) {
@@ -100,12 +118,13 @@ void LogFiles::lose(int64_t records, std::string_view why) {
 
 void LogFiles::tell_losses() {
   if (lost_ == 0 || !ready()) return;
-  int64_t now_ns = std::chrono::system_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
+  int64_t now_ns =
+      std::chrono::system_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
   std::string note;
-  append_log_record(note, {log_time(now_ns), 2, false,
-                           cat("[tessera: ", plural(lost_, "line"),
-                               " of output could not be written and ", lost_ == 1 ? "is" : "are",
-                               " lost: ", lost_why_, "]")});
+  append_log_record(
+      note, {log_time(now_ns), 2, false,
+             cat("[tessera: ", plural(lost_, "line"), " of output could not be written and ",
+                 lost_ == 1 ? "is" : "are", " lost: ", lost_why_, "]")});
   if (put(note) == 0) lost_ = 0;
 }
 

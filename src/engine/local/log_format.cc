@@ -12,7 +12,8 @@ namespace tessera::local {
 namespace {
 constexpr std::string_view kSuffix = ".log";
 constexpr size_t kTimeWidth = sizeof("2026-01-31T12:00:00.000000000Z") - 1;
-constexpr std::string_view kTags[2][2] = {{" stdout F ", " stdout P "}, {" stderr F ", " stderr P "}};
+constexpr std::string_view kTags[2][2] = {{" stdout F ", " stdout P "},
+                                          {" stderr F ", " stderr P "}};
 constexpr size_t kTagWidth = kTags[0][0].size();
 }  // namespace
 

@@ -19,6 +19,8 @@ namespace {
 
 constexpr size_t kReadBytes = size_t{256} << 10;
 constexpr size_t kPieceBytes = size_t{32} << 10;  // of one call of the sink
+// A writer that is killed lets go of its lock just after the event that wakes us.
+constexpr Millis kLastWords{50};
 constexpr std::string_view kDroppedNote =
     "[tessera: older output was dropped, the log had reached its limit: truncated]\n";
 
@@ -180,15 +182,16 @@ class Reader {
     if (watch_.over >= 0) {
       pollfd over{watch_.over, POLLIN, 0};
       if (::poll(&over, 1, 0) != 1) return false;
+      watch_.over = -1;
     }
+    over_ = true;
     Fd lock(::open(log_lock_path(folder_).c_str(), O_RDONLY | O_CLOEXEC));
     return !lock || ::flock(lock.get(), LOCK_SH | LOCK_NB) == 0;
   }
 
   Status watch_folder() {
     inotify_ = Fd(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
-    constexpr uint32_t kMask =
-        IN_MODIFY | IN_CREATE | IN_CLOSE_WRITE | IN_DELETE_SELF | IN_ONLYDIR;
+    constexpr uint32_t kMask = IN_MODIFY | IN_CREATE | IN_CLOSE_WRITE | IN_DELETE_SELF | IN_ONLYDIR;
     if (!inotify_ || ::inotify_add_watch(inotify_.get(), folder_.c_str(), kMask) < 0)
       return errno_error(cat("watch ", folder_));
     return Ok;
@@ -196,13 +199,10 @@ class Reader {
 
   // Until something was written, the attempt is over, or it is time to ask the sink.
   Result<bool> sleep() {
-    // Once the attempt is over, only the writer's last words are of interest.
-    pollfd over{watch_.over, POLLIN, 0};
-    bool is_over = watch_.over < 0 || ::poll(&over, 1, 0) == 1;
-    pollfd fds[3] = {{inotify_.get(), POLLIN, 0},
-                     {is_over ? -1 : watch_.over, POLLIN, 0},
-                     {watch_.stop, POLLIN, 0}};
-    int ready = ::poll(fds, 3, static_cast<int>(kLogQuestion.value));
+    pollfd fds[3] = {
+        {inotify_.get(), POLLIN, 0}, {watch_.over, POLLIN, 0}, {watch_.stop, POLLIN, 0}};
+    Millis timeout = over_ ? kLastWords : kLogQuestion;
+    int ready = ::poll(fds, 3, static_cast<int>(timeout.value));
     if (ready < 0 && errno != EINTR) return errno_error("poll");
     if (fds[2].revents != 0)
       return error(Code::kUnavailable, "the server is being stopped; read the log again later");
@@ -229,6 +229,7 @@ class Reader {
   Printer printer_;
   Position at_;
   Fd inotify_;
+  bool over_ = false;
 };
 
 }  // namespace

@@ -21,7 +21,8 @@ std::string log_writer_uri(const std::string& program, const std::string& folder
 Status prepare_log_folder(const std::string& folder);
 
 // The whole process: reads the container's stdout and stderr (descriptors 3 and 4) until both end
-// or SIGTERM comes, after it has closed descriptor 5 to say that it is ready. Returns its exit code.
+// or SIGTERM comes, after it has closed descriptor 5 to say that it is ready. Returns its exit
+// code.
 int run_log_writer(std::string_view argument);
 
 }  // namespace tessera::local
