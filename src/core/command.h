@@ -1,0 +1,126 @@
+#pragma once
+// What can happen to the state, and what the state asks of the engine. Both are data: a command can
+// be logged and replayed, an effect is written to the outbox before anyone acts on it.
+
+#include <variant>
+#include <vector>
+
+#include "api/job.h"
+#include "api/objects.h"
+
+namespace tessera::core {
+
+// Replaces and deletes name the version that the caller saw; 0 means whatever there is.
+struct CreateJob {
+  api::Job job;  // validated; name, project and uid filled in by the caller
+};
+struct ReplaceJob {
+  api::Job job;
+};
+struct DeleteJob {
+  std::string project, name;
+  int64_t version = 0;
+};
+struct StopJob {
+  std::string project, name;
+  std::string signal;  // empty: the job's own
+  std::optional<Millis> grace;
+};
+struct SignalJob {
+  std::string project, name;
+  std::string signal;
+};
+struct CreateProject {
+  api::Project project;
+};
+struct ReplaceProject {
+  api::Project project;
+};
+struct DeleteProject {
+  std::string name;
+  int64_t version = 0;
+};
+struct CreateSecret {
+  api::Secret secret;
+};
+struct ReplaceSecret {
+  api::Secret secret;
+};
+struct DeleteSecret {
+  std::string project, name;
+  int64_t version = 0;
+};
+struct ReplaceNode {  // labels and spec; the status is observed
+  api::Node node;
+};
+
+// Observations of engines and accelerator providers.
+struct ObserveNode {
+  api::Node node;
+};
+struct ObserveAccelerators {
+  std::string node;
+  std::vector<api::Accelerator> accelerators;  // all that the node has
+};
+struct TaskStarted {
+  std::string task;
+  int64_t attempt = 0;
+};
+struct TaskExited {
+  std::string task;
+  int64_t attempt = 0;
+  int64_t exit_code = 0;  // 128 + signal when a signal ended it
+  bool oom_killed = false;
+};
+struct TaskStartFailed {
+  std::string task;
+  int64_t attempt = 0;
+  api::Reason reason = api::Reason::kStartFailed;
+  std::string message;
+};
+// What the engine has after a restart of the server or of the engine: every difference is closed.
+struct Reconcile {
+  struct Container {
+    std::string task;
+    int64_t attempt = 0;
+  };
+  std::vector<Container> containers;
+};
+struct EffectDone {
+  int64_t id = 0;
+};
+// Time has passed: deadlines are looked at.
+struct Tick {};
+
+using Command = std::variant<CreateJob, ReplaceJob, DeleteJob, StopJob, SignalJob, CreateProject,
+                             ReplaceProject, DeleteProject, CreateSecret, ReplaceSecret,
+                             DeleteSecret, ReplaceNode, ObserveNode, ObserveAccelerators,
+                             TaskStarted, TaskExited, TaskStartFailed, Reconcile, EffectDone, Tick>;
+
+struct Effect {
+  enum class What { kEnsure, kStop, kSignal, kRemove, kRemoveLogs };
+  int64_t id = 0;
+  What what = What::kEnsure;
+  std::string task;
+  int64_t attempt = 0;
+  std::string signal;
+  Millis grace;
+
+  bool operator==(const Effect&) const = default;
+  static constexpr std::string_view kTypeName = "Effect";
+  static constexpr auto fields() {
+    using schema::field;
+    return std::tuple(field("id", &Effect::id, "Number in the outbox.", {.required = true}),
+                      field("what", &Effect::what, "What the engine must do.", {.required = true}),
+                      field("task", &Effect::task, "To which task.", {.required = true}),
+                      field("attempt", &Effect::attempt, "To which attempt of it."),
+                      field("signal", &Effect::signal, "Signal to send."),
+                      field("grace", &Effect::grace, "Time until SIGKILL."));
+  }
+};
+constexpr std::array<std::string_view, 5> enum_names(Effect::What) {
+  return {"Ensure", "Stop", "Signal", "Remove", "RemoveLogs"};
+}
+static_assert(schema::complete<Effect>());
+
+}  // namespace tessera::core

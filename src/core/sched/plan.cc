@@ -1,0 +1,298 @@
+#include "core/sched/plan.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "base/text.h"
+#include "core/sched/fit.h"
+
+namespace tessera::sched {
+
+Demand demand_of(const api::Resources& resources) {
+  Demand demand;
+  demand.selector = resources.accelerator.value_or(api::AcceleratorSelector{});
+  demand.cpus = resources.cpus;
+  demand.memory = resources.memory;
+  demand.slice_memory = resources.gpuMemory;
+  demand.slice_compute = resources.gpuCompute;
+  int64_t milli = resources.gpus ? resources.gpus->value : demand.sliced() ? 1000 : 0;
+  if (!resources.gpus && !demand.selector.devices.empty())
+    milli = static_cast<int64_t>(demand.selector.devices.size()) * 1000;
+  if (milli > 0 && milli < 1000) demand.fraction = MilliGpu{milli};
+  demand.devices = (milli + 999) / 1000;
+  return demand;
+}
+
+std::string describe(const Demand& demand) {
+  if (demand.devices == 0) {
+    std::string cpus = demand.cpus ? cat(format_milli(demand.cpus->value), " CPUs") : "CPU";
+    return demand.memory ? cat(cpus, " and ", format_memory(*demand.memory), " of memory")
+                         : cat(cpus, " and memory");
+  }
+  std::string model = demand.selector.model.empty() ? "" : cat(demand.selector.model, " ");
+  std::string devices = plural(demand.devices, cat(model, "accelerator"));
+  if (demand.fraction)
+    return cat(format_milli(demand.fraction->value), " of an ", model, "accelerator");
+  if (demand.slice_memory)
+    return cat("a slice of ", format_memory(*demand.slice_memory), " on ", devices);
+  if (demand.slice_compute)
+    return cat("a slice of ", demand.slice_compute->value, " % of ", devices);
+  return devices;
+}
+
+namespace {
+
+// The working copy that a plan is tried on: what is free after the decisions so far.
+class Board {
+ public:
+  Board(const Snapshot& snapshot, const Policy& policy)
+      : policy_(policy), now_(snapshot.now), nodes_(snapshot.nodes), projects_(snapshot.projects) {}
+
+  struct Outcome {
+    std::vector<Assignment> placed;    // all tasks, or none
+    std::string reason;                // when none
+    std::vector<std::string> details;  // one line a node
+    bool hopeless = false;             // no node will ever do
+    bool keeps_devices = false;        // worth keeping devices for, from those behind it
+  };
+
+  // Places all tasks of the request or none.
+  Outcome place(const Request& request) {
+    Outcome out;
+    if (over_quota(request, out)) return out;
+    for (const std::string& task : request.tasks) {
+      std::vector<Fit> fits;
+      int best = best_fit(request, fits);
+      if (best < 0) {
+        explain(request, fits, out);
+        for (const Assignment& undone : out.placed) take(request, undone, -1);
+        out.placed.clear();
+        return out;
+      }
+      Assignment assignment = std::move(fits[static_cast<size_t>(best)].assignment);
+      assignment.task = task;
+      take(request, assignment, 1);
+      out.placed.push_back(std::move(assignment));
+    }
+    return out;
+  }
+
+  // Keeps every device that the request could use from those behind it in the queue.
+  void hold_for(const Request& request) {
+    for (const NodeView& node : nodes_) {
+      if (!node.open) continue;
+      for (const Device& device : node.devices)
+        if (matches(device, request.demand)) holds_.emplace(device.uuid, request.job);
+    }
+  }
+
+  Instant now() const { return now_; }
+
+ private:
+  bool over_quota(const Request& request, Outcome& out) const {
+    auto project = projects_.find(request.project);
+    if (project == projects_.end() || !project->second.max) return false;
+    int64_t wanted = 1000 * request.demand.devices;
+    if (request.demand.fraction) wanted = request.demand.fraction->value;
+    wanted *= static_cast<int64_t>(request.tasks.size());
+    int64_t max = project->second.max->value, held = project->second.held.value;
+    if (wanted == 0 || held + wanted <= max) return false;
+    out.hopeless = wanted > max;
+    out.reason = cat("project ", request.project, " may hold ", format_milli(max),
+                     " accelerators and holds ", format_milli(held), "; this job needs ",
+                     format_milli(wanted));
+    return true;
+  }
+
+  // Index of the node to take, or -1. Packing prefers the node with the fewest idle devices left,
+  // so that large holes stay for large jobs; CPU jobs then go where there are no devices to keep
+  // busy.
+  int best_fit(const Request& request, std::vector<Fit>& fits) const {
+    int best = -1;
+    std::pair<int64_t, int64_t> best_score;
+    for (size_t i = 0; i < nodes_.size(); ++i) {
+      fits.push_back(fit(nodes_[i], request, policy_, holds_));
+      if (fits.back().obstacle != Obstacle::kNone) continue;
+      auto idle = std::count_if(nodes_[i].devices.begin(), nodes_[i].devices.end(),
+                                [](const Device& d) { return d.idle() && d.healthy; });
+      std::pair<int64_t, int64_t> score{idle, nodes_[i].cpus_free.value};
+      if (policy_.packing == Packing::kSpread) score = {-score.first, -score.second};
+      if (best < 0 || score < best_score) {
+        best = static_cast<int>(i);
+        best_score = score;
+      }
+    }
+    return best;
+  }
+
+  void take(const Request& request, const Assignment& assignment, int64_t sign) {
+    auto node = std::find_if(nodes_.begin(), nodes_.end(),
+                             [&](const NodeView& n) { return n.name == assignment.node; });
+    CHECK(node != nodes_.end());
+    node->cpus_free -= assignment.cpus * sign;
+    node->memory_free -= assignment.memory * sign;
+    auto project = projects_.find(request.project);
+    for (const api::Allocation& share : assignment.allocations) {
+      auto device = std::find_if(node->devices.begin(), node->devices.end(),
+                                 [&](const Device& d) { return d.uuid == share.accelerator; });
+      CHECK(device != node->devices.end());
+      if (share.exclusive) {
+        device->exclusive = sign > 0;
+      } else {
+        device->memory_held += share.memory * sign;
+        device->compute_held += share.compute * sign;
+        device->project = device->idle() ? "" : request.project;
+      }
+      if (project != projects_.end())
+        project->second.held +=
+            MilliGpu{(request.demand.fraction ? request.demand.fraction->value : 1000) * sign};
+    }
+  }
+
+  void explain(const Request& request, const std::vector<Fit>& fits, Outcome& out) const {
+    const Fit* telling = nullptr;  // the node that comes nearest speaks for all
+    auto nearness = [](Obstacle obstacle) {
+      static constexpr int kRank[] = {
+          0, 4, 5, 2, 1, 3};  // by Obstacle: kBehind is nearest, kNeverFits farthest
+      return kRank[static_cast<int>(obstacle)];
+    };
+    out.hopeless = true;
+    for (const Fit& fit : fits) {
+      if (fit.obstacle == Obstacle::kNone) continue;
+      out.details.push_back(fit.reason);
+      if (fit.obstacle != Obstacle::kNeverFits && fit.obstacle != Obstacle::kClosed)
+        out.hopeless = false;
+      bool waits = fit.obstacle == Obstacle::kBusy || fit.obstacle == Obstacle::kBehind ||
+                   fit.obstacle == Obstacle::kCpu;
+      if (waits && request.demand.devices > 0) out.keeps_devices = true;
+      if (!telling || nearness(fit.obstacle) < nearness(telling->obstacle)) telling = &fit;
+    }
+    std::string what = describe(request.demand);
+    if (request.tasks.size() > 1) what = cat(request.tasks.size(), " × ", what, " at once");
+    if (!telling) {
+      out.reason = cat("waits for ", what, ": there is no node");
+    } else if (telling->obstacle == Obstacle::kBehind) {
+      out.reason =
+          cat("waits for ", what, " behind job ", telling->behind, ", which is ahead in the queue");
+    } else if (out.hopeless && telling->obstacle == Obstacle::kNeverFits) {
+      out.reason = cat("no node can ever run it: it needs ", what, ", and ", telling->reason);
+    } else {
+      out.reason = cat("waits for ", what, ": ", telling->reason);
+    }
+    if (fits.size() > 1 && telling)
+      out.reason += cat(" (and ", plural(static_cast<int64_t>(fits.size()) - 1, "other node"),
+                        " cannot take it either)");
+  }
+
+  Policy policy_;
+  Instant now_;
+  std::vector<NodeView> nodes_;
+  std::map<std::string, ProjectView> projects_;
+  Holds holds_;
+};
+
+// Two requests of one shape get the same answer from a board that only gets fuller, so the second
+// need not be tried once the first has failed. This keeps a long queue of equal jobs cheap.
+struct Shape {
+  std::string project;
+  size_t tasks;
+  Demand demand;
+  bool operator==(const Shape&) const = default;
+};
+
+// Walks the queue once. `visit` sees each request that waits, with the board as it stands then.
+template <class Visit>
+Plan walk(const Snapshot& snapshot, const Policy& policy, Visit visit) {
+  Plan out;
+  Board board(snapshot, policy);
+  std::vector<std::pair<Shape, std::string>> failed;
+  const std::string* cpu_queue_head = nullptr;  // the first job that waits for CPU or memory alone
+  constexpr size_t kRememberedShapes = 64;      // more would cost more to search than to try
+
+  for (const Request& request : snapshot.queue) {
+    auto wait = [&](std::string message, Board::Outcome outcome = {}) {
+      visit(request, board, outcome);
+      out.waits.push_back({request.job, std::move(message)});
+    };
+    if (!request.ready) {
+      wait("waits for the rest of its gang to stop");
+      continue;
+    }
+    if (request.not_before && *request.not_before > snapshot.now) {
+      wait(cat("failed before; tries again at ", format_instant(*request.not_before)));
+      continue;
+    }
+    bool cpu_only = request.demand.devices == 0;
+    if (cpu_only && cpu_queue_head) {
+      wait(cat("waits behind job ", *cpu_queue_head,
+               ", which is ahead in the queue and waits for CPU or memory"));
+      continue;
+    }
+    Shape shape{request.project, request.tasks.size(), request.demand};
+    auto known = std::find_if(failed.begin(), failed.end(),
+                              [&](const auto& entry) { return entry.first == shape; });
+    if (known != failed.end()) {
+      wait(known->second);
+      continue;
+    }
+    Board::Outcome outcome = board.place(request);
+    if (!outcome.placed.empty()) {
+      out.decisions.push_back({request.job, std::move(outcome.placed)});
+      continue;
+    }
+    std::string reason = outcome.reason;
+    bool hopeless = outcome.hopeless, keeps_devices = outcome.keeps_devices;
+    wait(reason, std::move(outcome));
+    // A job that cannot start whatever the others do keeps nothing from them.
+    if (!hopeless && keeps_devices) board.hold_for(request);
+    if (!hopeless && cpu_only) cpu_queue_head = &request.job;
+    std::string for_others = keeps_devices && !hopeless
+                                 ? cat("waits for ", describe(request.demand), " behind job ",
+                                       request.job, ", which is ahead in the queue")
+                                 : reason;
+    if (failed.size() < kRememberedShapes)
+      failed.emplace_back(std::move(shape), std::move(for_others));
+  }
+  return out;
+}
+
+}  // namespace
+
+Plan plan(const Snapshot& snapshot, const Policy& policy, Rng) {
+  return walk(snapshot, policy, [](const Request&, Board&, const Board::Outcome&) {});
+}
+
+Explanation explain(const Snapshot& snapshot, const Policy& policy, Rng, const std::string& job) {
+  Explanation out;
+  Plan result = walk(
+      snapshot, policy, [&](const Request& request, Board& board, const Board::Outcome& outcome) {
+        if (request.job != job) return;
+        out.details = outcome.details;
+        // The smallest change that would start it now: fewer devices for each task.
+        for (int64_t fewer = request.demand.devices - 1; fewer >= 1; --fewer) {
+          Request smaller = request;
+          smaller.demand.devices = fewer;
+          Board trial = board;
+          if (trial.place(smaller).placed.empty()) continue;
+          out.remedies.push_back(cat("with ", plural(fewer, "accelerator"), " instead of ",
+                                     request.demand.devices, " it would start now"));
+          break;
+        }
+        if (!request.demand.selector.model.empty() || !request.demand.selector.vendor.empty()) {
+          Request any = request;
+          any.demand.selector.model.clear();
+          any.demand.selector.vendor.clear();
+          Board trial = board;
+          if (!trial.place(any).placed.empty())
+            out.remedies.emplace_back("with any model of accelerator it would start now");
+        }
+      });
+  for (size_t i = 0; i < result.waits.size(); ++i) {
+    if (result.waits[i].job != job) continue;
+    out.message = result.waits[i].message;
+    out.position = static_cast<int64_t>(i) + 1;
+  }
+  return out;
+}
+
+}  // namespace tessera::sched

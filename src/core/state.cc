@@ -1,0 +1,216 @@
+#include "core/state.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "core/status.h"
+
+namespace tessera::core {
+
+std::string object_key(std::string_view project, std::string_view name) {
+  return project.empty() ? std::string(name) : cat(project, "/", name);
+}
+
+std::string task_id(const api::Job& job, int64_t index) {
+  return cat(job.metadata.uid, "-", index);
+}
+
+void Timers::set(const std::string& key, std::optional<Instant> at) {
+  auto known = at_.find(key);
+  if (known != at_.end()) {
+    if (at == known->second) return;
+    order_.erase({known->second, key});
+    at_.erase(known);
+  }
+  if (!at) return;
+  at_.emplace(key, *at);
+  order_.emplace(*at, key);
+}
+
+std::optional<Instant> Timers::next() const {
+  if (order_.empty()) return std::nullopt;
+  return order_.begin()->first;
+}
+
+std::vector<std::string> Timers::due(Instant now) const {
+  std::vector<std::string> keys;
+  for (const auto& [at, key] : order_) {
+    if (at > now) break;
+    keys.push_back(key);
+  }
+  return keys;
+}
+
+namespace {
+
+template <class Object>
+void touch_object(State& state, Object& object, std::string_view kind) {
+  object.metadata.resourceVersion = ++state.version;
+  state.changes.touched[kind].insert(object_key(object.metadata.project, object.metadata.name));
+  state.plan_needed = true;
+}
+
+// The point in time at which something is to be done about the task although nothing happens.
+std::optional<Instant> deadline_of(const api::Task& task) {
+  if (task.phase == Phase::kRunning) return task.stopAt;
+  if (task.phase == Phase::kQueued) return task.notBefore;
+  return std::nullopt;
+}
+
+void index_task(State& state, const api::Task& task) {
+  if (api::holds_devices(task.phase))
+    state.holding.insert(task.id);
+  else
+    state.holding.erase(task.id);
+  state.task_timers.set(task.id, deadline_of(task));
+}
+
+void index_job(State& state, const std::string& key, const api::Job& job) {
+  if (auto known = state.queue_key.find(key); known != state.queue_key.end()) {
+    state.queue.erase(known->second);
+    state.queue_key.erase(known);
+  }
+  std::vector<const api::Task*> tasks = tasks_of(std::as_const(state), job);
+  bool queued = std::any_of(tasks.begin(), tasks.end(),
+                            [](const api::Task* t) { return t->phase == Phase::kQueued; });
+  if (queued) {
+    State::QueueKey entry{-job.spec.priority, tasks[0]->submission, key};
+    state.queue.insert(entry);
+    state.queue_key.emplace(key, entry);
+  }
+  std::optional<Instant> removal;
+  if (api::is_terminal(job.status.phase) && job.spec.removeAfter && job.status.endTime)
+    removal = *job.status.endTime + *job.spec.removeAfter;
+  state.job_timers.set(key, removal);
+}
+
+}  // namespace
+
+void touch(State& state, api::Job& job) {
+  touch_object(state, job, kJobKind);
+  index_job(state, object_key(job.metadata.project, job.metadata.name), job);
+}
+
+void touch(State& state, api::Task& task) {
+  state.changes.touched[kTaskKind].insert(task.id);
+  state.plan_needed = true;
+  index_task(state, task);
+  auto job = state.jobs.find(object_key(task.project, task.job));
+  CHECK(job != state.jobs.end());
+  refresh_status(state, job->second);
+  touch(state, job->second);
+}
+
+void touch(State& state, api::Project& project) {
+  touch_object(state, project, kProjectKind);
+}
+void touch(State& state, api::Secret& secret) {
+  touch_object(state, secret, kSecretKind);
+}
+void touch(State& state, api::Node& node) {
+  touch_object(state, node, kNodeKind);
+}
+void touch(State& state, api::Accelerator& accelerator) {
+  touch_object(state, accelerator, kAcceleratorKind);
+}
+
+void erase_job(State& state, const std::string& key) {
+  api::Job& job = state.jobs.at(key);
+  for (int64_t i = 0; i < job.spec.replicas; ++i) {
+    std::string id = task_id(job, i);
+    state.task_timers.set(id, std::nullopt);
+    state.holding.erase(id);
+    erase(state, state.tasks, kTaskKind, id);
+    emit_effect(state, {.what = Effect::What::kRemoveLogs, .task = id});
+  }
+  if (auto known = state.queue_key.find(key); known != state.queue_key.end()) {
+    state.queue.erase(known->second);
+    state.queue_key.erase(known);
+  }
+  state.job_timers.set(key, std::nullopt);
+  erase(state, state.jobs, kJobKind, key);
+  state.plan_needed = true;
+}
+
+void move(State& state, api::Task& task, TaskEvent event, std::string_view signal,
+          std::optional<Millis> grace) {
+  std::optional<Move> found = find_move(task.phase, event);
+  CHECK(found.has_value());
+  const api::Job& job = state.jobs.at(object_key(task.project, task.job));
+  task.phase = found->to;
+  Effect effect{.task = task.id, .attempt = task.attempt};
+  switch (found->follow) {
+    case Follow::kNothing:
+      break;
+    case Follow::kEnsure:
+      effect.what = Effect::What::kEnsure;
+      break;
+    case Follow::kStop:
+      effect.what = Effect::What::kStop;
+      effect.signal = signal.empty() ? job.spec.stopSignal : std::string(signal);
+      effect.grace = grace.value_or(job.spec.stopGrace);
+      break;
+    case Follow::kRemove:
+      effect.what = Effect::What::kRemove;
+      task.allocations.clear();
+      task.cpus = {};
+      task.memory = {};
+      task.stopIntent = api::StopIntent::kNone;
+      break;
+  }
+  if (found->follow != Follow::kNothing) emit_effect(state, effect);
+  touch(state, task);
+}
+
+void emit_effect(State& state, Effect effect) {
+  effect.id = ++state.last_effect;
+  state.outbox.emplace(effect.id, effect);
+  state.changes.effects.push_back(std::move(effect));
+}
+
+void emit_event(State& state, std::string_view kind, const api::Metadata& about, bool warning,
+                std::string_view reason, std::string message, Instant now) {
+  api::Event event;
+  event.metadata.name = cat("event-", ++state.last_event);
+  event.metadata.project = about.project;
+  event.metadata.resourceVersion = ++state.version;
+  event.metadata.creationTimestamp = now;
+  event.about = {std::string(kind), about.name, about.uid};
+  event.warning = warning;
+  event.reason = std::string(reason);
+  event.message = std::move(message);
+  event.time = now;
+  state.changes.events.push_back(std::move(event));
+}
+
+std::vector<api::Task*> tasks_of(State& state, const api::Job& job) {
+  std::vector<api::Task*> out;
+  for (int64_t i = 0; i < job.spec.replicas; ++i) out.push_back(&state.tasks.at(task_id(job, i)));
+  return out;
+}
+
+std::vector<const api::Task*> tasks_of(const State& state, const api::Job& job) {
+  std::vector<const api::Task*> out;
+  for (int64_t i = 0; i < job.spec.replicas; ++i) out.push_back(&state.tasks.at(task_id(job, i)));
+  return out;
+}
+
+std::optional<Instant> next_deadline(const State& state) {
+  std::optional<Instant> task = state.task_timers.next(), job = state.job_timers.next();
+  if (!task || !job) return task ? task : job;
+  return std::min(*task, *job);
+}
+
+void rebuild(State& state) {
+  state.queue.clear();
+  state.queue_key.clear();
+  state.holding.clear();
+  state.task_timers = {};
+  state.job_timers = {};
+  for (const auto& [id, task] : state.tasks) index_task(state, task);
+  for (const auto& [key, job] : state.jobs) index_job(state, key, job);
+  state.changes = {};
+  state.plan_needed = true;
+}
+
+}  // namespace tessera::core

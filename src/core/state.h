@@ -1,0 +1,121 @@
+#pragma once
+// The whole truth of a cluster as one value: desired objects, tasks, decisions. Owned by the brain;
+// only core/step.cc and core/apply.cc change it, through the functions below, which keep the
+// indexes and the list of changes right.
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/command.h"
+#include "core/lifecycle.h"
+
+namespace tessera::core {
+
+// "project/name": the key of an object in a project; objects of the cluster go by their name.
+std::string object_key(std::string_view project, std::string_view name);
+std::string task_id(const api::Job& job, int64_t index);
+
+// What a tick changed, for the store and the readers. Keys by kind; `erased` holds kind and key.
+struct Changes {
+  std::map<std::string_view, std::set<std::string>> touched;
+  std::set<std::pair<std::string_view, std::string>> erased;
+  std::vector<api::Event> events;
+  std::vector<Effect> effects;
+  std::vector<int64_t> effects_done;
+  bool empty() const {
+    return touched.empty() && erased.empty() && events.empty() && effects.empty() &&
+           effects_done.empty();
+  }
+};
+
+// Names of the kinds in Changes; "Task" is stored though it is no kind of the API.
+inline constexpr std::string_view kJobKind = "Job", kTaskKind = "Task", kProjectKind = "Project",
+                                  kSecretKind = "Secret", kNodeKind = "Node",
+                                  kAcceleratorKind = "Accelerator";
+
+// Points in time by key, at most one each.
+class Timers {
+ public:
+  void set(const std::string& key, std::optional<Instant> at);
+  std::optional<Instant> next() const;
+  // Keys whose time has come, earliest first.
+  std::vector<std::string> due(Instant now) const;
+
+ private:
+  std::map<std::string, Instant> at_;
+  std::set<std::pair<Instant, std::string>> order_;
+};
+
+struct State {
+  // The facts.
+  std::map<std::string, api::Job> jobs;
+  std::map<std::string, api::Task> tasks;
+  std::map<std::string, api::Project> projects;
+  std::map<std::string, api::Secret> secrets;
+  std::map<std::string, api::Node> nodes;
+  std::map<std::string, api::Accelerator> accelerators;
+  std::map<int64_t, Effect> outbox;  // effects not yet done
+  int64_t version = 0;               // last resourceVersion given
+  int64_t submissions = 0;           // last submission number given
+  int64_t last_effect = 0;
+  int64_t last_event = 0;
+
+  // Derived from the facts; rebuild() makes them anew.
+  struct QueueKey {  // the order of the queue
+    int64_t minus_priority = 0;
+    int64_t submission = 0;
+    std::string job;
+    auto operator<=>(const QueueKey&) const = default;
+  };
+  std::set<QueueKey> queue;  // jobs with a queued task
+  std::map<std::string, QueueKey> queue_key;
+  std::set<std::string> holding;  // tasks that hold devices
+  Timers task_timers;             // maximum runtime; end of a back-off
+  Timers job_timers;              // removeAfter
+
+  Changes changes;
+  bool plan_needed = true;  // something changed that the planner looks at
+};
+
+// Recomputes everything derived from the facts, after a load. Clears changes.
+void rebuild(State& state);
+
+// After an object was changed: gives it a new version, notes the change, keeps the indexes. For a
+// task this also brings its job's status up to date.
+void touch(State& state, api::Job& job);
+void touch(State& state, api::Task& task);
+void touch(State& state, api::Project& project);
+void touch(State& state, api::Secret& secret);
+void touch(State& state, api::Node& node);
+void touch(State& state, api::Accelerator& accelerator);
+// Removes an object and its index entries.
+void erase_job(State& state, const std::string& key);
+template <class Object>
+void erase(State& state, std::map<std::string, Object>& objects, std::string_view kind,
+           const std::string& key) {
+  objects.erase(key);
+  state.changes.erased.emplace(kind, key);
+}
+
+// Makes the move that the lifecycle table has for this event (a bug when it has none), releases
+// devices when the task no longer holds them and emits the effect that follows. The caller sets the
+// task's other fields first; its signal and grace come from the job unless given.
+void move(State& state, api::Task& task, TaskEvent event, std::string_view signal = {},
+          std::optional<Millis> grace = std::nullopt);
+
+void emit_effect(State& state, Effect effect);
+void emit_event(State& state, std::string_view kind, const api::Metadata& about, bool warning,
+                std::string_view reason, std::string message, Instant now);
+
+// The job's tasks in order of their index.
+std::vector<api::Task*> tasks_of(State& state, const api::Job& job);
+std::vector<const api::Task*> tasks_of(const State& state, const api::Job& job);
+
+// When time alone will next change something; nullopt: never.
+std::optional<Instant> next_deadline(const State& state);
+
+}  // namespace tessera::core

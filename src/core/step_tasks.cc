@@ -1,0 +1,174 @@
+// What the engine reports about containers.
+
+#include <algorithm>
+
+#include "core/status.h"
+#include "core/step_internal.h"
+
+namespace tessera::core {
+
+namespace {
+
+// The task that the report is about, when it is about the attempt that we know to hold devices.
+// Older attempts are fenced: what they do no longer matters.
+api::Task* current(State& state, const std::string& id, int64_t attempt) {
+  auto found = state.tasks.find(id);
+  if (found == state.tasks.end()) return nullptr;
+  api::Task& task = found->second;
+  return task.attempt == attempt && api::holds_devices(task.phase) ? &task : nullptr;
+}
+
+Millis backoff_of(const api::JobSpec& spec, int64_t failures) {
+  constexpr int64_t kMostMs =
+      3'600'000;  // an hour: long enough to stop a crash loop, short enough to notice a repair
+  int64_t ms = spec.backoff.value;
+  for (int64_t i = 1; i < failures && ms < kMostMs; ++i) ms *= 2;
+  return {std::min(ms, kMostMs)};
+}
+
+// A task in Stopping whose container is gone goes where its stop was meant to lead.
+void finish_stop(State& state, api::Task& task) {
+  switch (task.stopIntent) {
+    case api::StopIntent::kRequeue:
+      return move(state, task, TaskEvent::kRequeue);
+    case api::StopIntent::kFail:
+      return move(state, task, TaskEvent::kStopFailed);
+    case api::StopIntent::kCancel:
+    case api::StopIntent::kNone:
+      return move(state, task, TaskEvent::kStopped);
+  }
+}
+
+}  // namespace
+
+Status apply(State& state, const TaskStarted& command, Instant now) {
+  api::Task* task = current(state, command.task, command.attempt);
+  if (!task || task->phase != Phase::kStarting) return Ok;
+  const api::Job& job = state.jobs.at(object_key(task->project, task->job));
+  task->startTime = now;
+  task->stopAt.reset();
+  if (job.spec.maxRuntime) task->stopAt = now + *job.spec.maxRuntime;
+  emit_event(state, kJobKind, job.metadata, false, "Started",
+             job.spec.replicas > 1 ? cat("replica ", task->index, " runs on ", task->node)
+                                   : cat("runs on ", task->node),
+             now);
+  move(state, *task, TaskEvent::kStart);
+  return Ok;
+}
+
+Status apply(State& state, const TaskExited& command, Instant now) {
+  api::Task* task = current(state, command.task, command.attempt);
+  if (!task) return Ok;
+  std::string job_key = object_key(task->project, task->job);
+  const api::Job& job = state.jobs.at(job_key);
+  task->exitCode = command.exit_code;
+  task->endTime = now;
+  if (task->phase == Phase::kStopping) {
+    finish_stop(state, *task);
+  } else if (command.exit_code == 0 && !command.oom_killed) {
+    task->reason = api::Reason::kCompleted;
+    task->message = "ended by itself";
+    move(state, *task, TaskEvent::kSucceed);
+    if (job.status.phase == Phase::kSucceeded)
+      emit_event(state, kJobKind, job.metadata, false, "Completed", "ended by itself", now);
+  } else {
+    api::Reason reason = command.oom_killed        ? api::Reason::kOomKilled
+                         : command.exit_code > 128 ? api::Reason::kSignal
+                                                   : api::Reason::kExitCode;
+    fail_attempt(state, *task,
+                 {reason, describe_exit(command.exit_code, command.oom_killed, task->memory),
+                  command.exit_code},
+                 now);
+  }
+  settle(state, job_key, now);
+  return Ok;
+}
+
+Status apply(State& state, const TaskStartFailed& command, Instant now) {
+  api::Task* task = current(state, command.task, command.attempt);
+  if (!task) return Ok;
+  std::string job_key = object_key(task->project, task->job);
+  task->endTime = now;
+  if (task->phase == Phase::kStopping)
+    finish_stop(state, *task);
+  else
+    fail_attempt(state, *task, {command.reason, command.message, std::nullopt}, now);
+  settle(state, job_key, now);
+  return Ok;
+}
+
+void fail_attempt(State& state, api::Task& task, const Failure& failure, Instant now) {
+  api::Job& job = state.jobs.at(object_key(task.project, task.job));
+  std::vector<api::Task*> gang = tasks_of(state, job);
+  ++task.failures;
+  int64_t failures = 0;
+  bool one_is_over = false;
+  for (const api::Task* member : gang) {
+    failures += member->failures;
+    one_is_over = one_is_over || api::is_terminal(member->phase);
+  }
+  // A gang runs again as a whole or not at all; a member that is over cannot run again.
+  bool again = failures <= job.spec.retries && !one_is_over && !job.metadata.deletionTimestamp;
+  task.reason = failure.reason;
+  task.message = failure.message;
+  task.exitCode = failure.exit_code;
+  if (again) {
+    Millis wait = backoff_of(job.spec, failures);
+    task.notBefore = now + wait;
+    emit_event(state, kJobKind, job.metadata, true, "Retry",
+               cat(failure.message, "; trying again in ", format_duration(wait), " (", failures,
+                   " of ", job.spec.retries, ")"),
+               now);
+    move(state, task, TaskEvent::kRetry);
+  } else {
+    emit_event(state, kJobKind, job.metadata, true,
+               enum_names(failure.reason)[static_cast<size_t>(failure.reason)], failure.message,
+               now);
+    move(state, task, TaskEvent::kFail);
+  }
+  std::string whose = cat("replica ", task.index, " of the gang failed: ", failure.message);
+  stop_tasks(state, job,
+             {.intent = again ? api::StopIntent::kRequeue : api::StopIntent::kFail,
+              .reason = api::Reason::kGangMember,
+              .message = std::move(whose),
+              .except = &task},
+             now);
+}
+
+Status apply(State& state, const Reconcile& command, Instant now) {
+  std::set<std::pair<std::string, int64_t>> present;
+  for (const Reconcile::Container& container : command.containers) {
+    present.emplace(container.task, container.attempt);
+    // A container that no one asked for, or of an attempt that is over.
+    if (!current(state, container.task, container.attempt))
+      emit_effect(
+          state,
+          {.what = Effect::What::kRemove, .task = container.task, .attempt = container.attempt});
+  }
+  std::set<std::string>
+      in_flight;  // their ensure is still to be done, so their absence means nothing
+  for (const auto& [id, effect] : state.outbox)
+    if (effect.what == Effect::What::kEnsure)
+      in_flight.insert(cat(effect.task, "#", effect.attempt));
+
+  std::vector<std::string> holding(state.holding.begin(), state.holding.end());
+  for (const std::string& id : holding) {
+    auto found = state.tasks.find(id);
+    if (found == state.tasks.end() || !api::holds_devices(found->second.phase)) continue;
+    api::Task& task = found->second;
+    if (present.contains({id, task.attempt}) || in_flight.contains(cat(id, "#", task.attempt)))
+      continue;
+    std::string job_key = object_key(task.project, task.job);
+    task.endTime = now;
+    if (task.phase == Phase::kStopping)
+      finish_stop(state, task);
+    else
+      fail_attempt(state, task,
+                   {api::Reason::kLost, "its container is gone without a trace", std::nullopt},
+                   now);
+    settle(state, job_key, now);
+  }
+  return Ok;
+}
+
+}  // namespace tessera::core
