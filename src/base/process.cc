@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -83,17 +84,21 @@ bool drain(Fd& fd, std::string& into) {
   return got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN);
 }
 
-// Moves input and output until both outputs are closed; false when the deadline passed first.
-bool pump(const ProgramSpec& spec, Fd in, Fd out, Fd err, ProgramOutput& result) {
+enum class Ending { kByItself, kDeadline, kTick };
+
+// Moves input and output until both outputs are closed, or there is another reason to end it.
+Ending pump(const ProgramSpec& spec, Fd in, Fd out, Fd err, ProgramOutput& result) {
   int64_t end_ns = monotonic_ns() + spec.deadline.value * 1'000'000;
   std::string_view input = spec.input;
   ::fcntl(in.get(), F_SETFL, O_NONBLOCK);
   if (input.empty()) in.reset();
   while (out || err) {
     int64_t left_ms = (end_ns - monotonic_ns()) / 1'000'000;
-    if (left_ms <= 0) return false;
+    if (left_ms <= 0) return Ending::kDeadline;
+    if (spec.on_tick && !spec.on_tick()) return Ending::kTick;
+    if (spec.on_tick) left_ms = std::min<int64_t>(left_ms, kTickMs);
     pollfd fds[3] = {{in.get(), POLLOUT, 0}, {out.get(), POLLIN, 0}, {err.get(), POLLIN, 0}};
-    if (::poll(fds, 3, static_cast<int>(left_ms)) < 0 && errno != EINTR) return false;
+    if (::poll(fds, 3, static_cast<int>(left_ms)) < 0 && errno != EINTR) return Ending::kDeadline;
     if (fds[0].revents != 0) {
       ssize_t put = ::write(in.get(), input.data(), input.size());
       if (put > 0) input.remove_prefix(static_cast<size_t>(put));
@@ -102,7 +107,7 @@ bool pump(const ProgramSpec& spec, Fd in, Fd out, Fd err, ProgramOutput& result)
     if (fds[1].revents != 0 && drain(out, result.out)) out.reset();
     if (fds[2].revents != 0 && drain(err, result.err)) err.reset();
   }
-  return true;
+  return Ending::kByItself;
 }
 
 }  // namespace
@@ -118,12 +123,13 @@ Result<ProgramOutput> run_program(const ProgramSpec& spec) {
   err.write.reset();
 
   ProgramOutput result;
-  bool in_time = pump(spec, std::move(in.write), std::move(out.read), std::move(err.read), result);
-  if (!in_time) ::kill(-pid, SIGKILL);
+  Ending ending = pump(spec, std::move(in.write), std::move(out.read), std::move(err.read), result);
+  if (ending != Ending::kByItself) ::kill(-pid, SIGKILL);
   int status = 0;
   while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }
-  if (!in_time)
+  if (ending == Ending::kTick) return error(Code::kConflict, cat(spec.argv[0], " was stopped"));
+  if (ending == Ending::kDeadline)
     return error(Code::kTimeout,
                  cat(spec.argv[0], " did not finish within ", format_duration(spec.deadline)));
   result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);

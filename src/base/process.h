@@ -1,6 +1,7 @@
 #pragma once
 // Runs another program to its end: no shell, its output captured, under a deadline.
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -15,7 +16,10 @@ struct ProgramSpec {
   std::map<std::string, std::string> env;  // added to the own environment
   std::string input;                       // written to its standard input
   Millis deadline{30'000};                 // then its process group gets SIGKILL
+  // Called about every kTickMs while it runs, to show progress; false ends it as a deadline does.
+  std::function<bool()> on_tick;
 };
+inline constexpr int kTickMs = 200;
 
 struct ProgramOutput {
   int exit_code = 0;  // 128 + signal when a signal ended it
@@ -23,8 +27,8 @@ struct ProgramOutput {
   std::string err;
 };
 
-// Fails when the program cannot be started (kNotFound) or outlives the deadline (kTimeout). A
-// non-zero exit is a result, not a failure.
+// Fails when the program cannot be started (kNotFound), outlives the deadline (kTimeout) or was
+// ended by on_tick (kConflict). A non-zero exit is a result, not a failure.
 Result<ProgramOutput> run_program(const ProgramSpec& spec);
 
 }  // namespace tessera
