@@ -221,13 +221,13 @@ static_assert(schema::complete<JobSpec>());
 // Why a queued job does not run yet.
 struct Waiting {
   std::string message;
-  int64_t position = 0;
 
   bool operator==(const Waiting&) const = default;
   static constexpr std::string_view kTypeName = "Waiting";
   static constexpr auto fields() {
-    return std::tuple(field("message", &Waiting::message, "The reason, in one sentence."),
-                      field("position", &Waiting::position, "Place in the queue; 1 is next."));
+    return std::tuple(field("message", &Waiting::message,
+                            "The reason, in one sentence. 'tessera why' adds the place in the "
+                            "queue and what would help."));
   }
 };
 static_assert(schema::complete<Waiting>());
@@ -311,6 +311,7 @@ struct Task {
   std::string project;
   std::string jobUid;
   int64_t index = 0;
+  int64_t submission = 0;
   int64_t attempt = 0;
   Phase phase = Phase::kQueued;
   Reason reason = Reason::kNone;
@@ -336,6 +337,8 @@ struct Task {
         field("project", &Task::project, "Its project."),
         field("jobUid", &Task::jobUid, "Its uid."),
         field("index", &Task::index, "Number of the replica, from 0."),
+        field("submission", &Task::submission,
+              "Number of the job's submission: the order among equal priorities."),
         field("attempt", &Task::attempt,
               "Generation of the container: grows with each placement; older ones are fenced."),
         field("phase", &Task::phase, "Where the task stands.", {.required = true}),

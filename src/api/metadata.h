@@ -21,6 +21,7 @@ struct Metadata {
   int64_t generation = 0;
   int64_t resourceVersion = 0;
   Instant creationTimestamp;
+  std::optional<Instant> deletionTimestamp;
 
   bool operator==(const Metadata&) const = default;
   static constexpr std::string_view kTypeName = "Metadata";
@@ -45,6 +46,9 @@ struct Metadata {
               "Changes with every change of the object. Send it back with a replace to be told "
               "(409) if someone was faster."),
         field("creationTimestamp", &Metadata::creationTimestamp, "When the object was accepted.",
+              {.read_only = true}),
+        field("deletionTimestamp", &Metadata::deletionTimestamp,
+              "When its deletion was asked for; it goes once it has stopped.",
               {.read_only = true}));
   }
 };

@@ -171,7 +171,8 @@ void emit_effect(State& state, Effect effect) {
 void emit_event(State& state, std::string_view kind, const api::Metadata& about, bool warning,
                 std::string_view reason, std::string message, Instant now) {
   api::Event event;
-  event.metadata.name = cat("event-", ++state.last_event);
+  // Padded, so that the order of names is the order of time.
+  event.metadata.name = cat("event-", cat(1'000'000'000'000 + ++state.last_event).substr(1));
   event.metadata.project = about.project;
   event.metadata.resourceVersion = ++state.version;
   event.metadata.creationTimestamp = now;

@@ -246,9 +246,11 @@ Plan walk(const Snapshot& snapshot, const Policy& policy, Visit visit) {
     // A job that cannot start whatever the others do keeps nothing from them.
     if (!hopeless && keeps_devices) board.hold_for(request);
     if (!hopeless && cpu_only) cpu_queue_head = &request.job;
+    // Worded without the name of the job ahead: it changes with each start, and then every waiting
+    // job would have news to publish. explain() names it.
     std::string for_others = keeps_devices && !hopeless
-                                 ? cat("waits for ", describe(request.demand), " behind job ",
-                                       request.job, ", which is ahead in the queue")
+                                 ? cat("waits for ", describe(request.demand),
+                                       " behind others that are ahead in the queue")
                                  : reason;
     if (failed.size() < kRememberedShapes)
       failed.emplace_back(std::move(shape), std::move(for_others));

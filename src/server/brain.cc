@@ -1,0 +1,147 @@
+#include "server/brain.h"
+
+#include <chrono>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/text.h"
+
+namespace tessera::server {
+
+Brain::Brain(store::Store& store, View& view, sched::Policy policy, uint64_t seed, Release release)
+    : control_(store, policy, seed), view_(view), release_(std::move(release)) {}
+
+Brain::~Brain() {
+  stop();
+}
+
+Status Brain::load() {
+  TRY(TickResult result, control_.load(wall_now()));
+  view_.publish(std::move(result.publication));
+  return Ok;
+}
+
+void Brain::start(core::Reconcile engine_has) {
+  std::vector<Order> pending = control_.pending_orders();
+  observe(std::move(engine_has));
+  release_(std::move(pending));
+  thread_ = std::thread([this] { run(); });
+}
+
+void Brain::stop() {
+  {
+    std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Brain::submit(Inbound inbound, Reply reply) {
+  Error refusal;
+  {
+    std::lock_guard lock(mutex_);
+    if (!trouble_.empty()) {
+      refusal = error(Code::kUnavailable, trouble_, {}, "try again later");
+    } else if (stopping_) {
+      refusal =
+          error(Code::kUnavailable, "the server is stopping", {}, "try again when it is back");
+    } else if (user_items_ >= kInboxLimit) {
+      refusal = error(Code::kExhausted, cat("the server has ", kInboxLimit, " requests waiting"),
+                      {}, "try again in a moment");
+    } else {
+      ++user_items_;
+      inbox_.push_back({std::move(inbound), std::move(reply)});
+      wake_.notify_one();
+      return;
+    }
+  }
+  reply(std::move(refusal));
+}
+
+void Brain::observe(core::Command command) {
+  std::lock_guard lock(mutex_);
+  inbox_.push_back({{std::move(command), {}}, nullptr});
+  wake_.notify_one();
+}
+
+std::shared_ptr<const sched::Snapshot> Brain::snapshot() const {
+  std::lock_guard lock(mutex_);
+  return snapshot_;
+}
+
+std::string Brain::trouble() const {
+  std::lock_guard lock(mutex_);
+  return trouble_;
+}
+
+std::vector<Brain::Item> Brain::next_items() {
+  std::unique_lock lock(mutex_);
+  auto ready = [&] { return stopping_ || !inbox_.empty(); };
+  if (deadline_) {
+    Millis left = *deadline_ - wall_now();
+    wake_.wait_for(lock, std::chrono::milliseconds(std::max<int64_t>(0, left.value)), ready);
+  } else {
+    wake_.wait(lock, ready);
+  }
+  std::vector<Item> items;
+  while (!inbox_.empty() && items.size() < kTickLimit) {
+    if (inbox_.front().reply) --user_items_;
+    items.push_back(std::move(inbox_.front()));
+    inbox_.pop_front();
+  }
+  return items;
+}
+
+void Brain::run() {
+  while (true) {
+    std::vector<Item> items = next_items();
+    if (items.empty()) {
+      std::lock_guard lock(mutex_);
+      if (stopping_) return;
+    }
+    tick(std::move(items));
+  }
+}
+
+void Brain::tick(std::vector<Item> items) {
+  std::vector<Inbound> commands;
+  commands.reserve(items.size());
+  for (Item& item : items) commands.push_back(std::move(item.inbound));
+  Result<TickResult> result = control_.tick(commands, wall_now());
+  // The disk may be full for a while: nothing was acknowledged, so nothing is lost. New requests
+  // are refused meanwhile, those of this tick wait for their answer.
+  while (!result.ok()) {
+    std::unique_lock lock(mutex_);
+    if (trouble_.empty())
+      log::error(cat("the store does not take changes: ", result.error().text()));
+    trouble_ = cat("the server cannot save changes: ", result.error().message);
+    wake_.wait_for(lock, std::chrono::milliseconds(kCommitRetry.value), [&] { return stopping_; });
+    if (stopping_) {
+      Error failure = error(Code::kUnavailable, trouble_);
+      lock.unlock();
+      for (Item& item : items)
+        if (item.reply) item.reply(failure);
+      return;
+    }
+    lock.unlock();
+    result = control_.commit(wall_now());
+  }
+  finish(std::move(*result), items);
+}
+
+void Brain::finish(TickResult result, std::vector<Item>& items) {
+  view_.publish(std::move(result.publication));
+  {
+    std::lock_guard lock(mutex_);
+    if (!trouble_.empty()) log::info("the store takes changes again");
+    trouble_.clear();
+    snapshot_ = control_.snapshot();
+    deadline_ = control_.next_deadline();
+  }
+  for (size_t i = 0; i < items.size(); ++i)
+    if (items[i].reply) items[i].reply(std::move(result.replies[i]));
+  if (!result.orders.empty()) release_(std::move(result.orders));
+}
+
+}  // namespace tessera::server

@@ -1,0 +1,75 @@
+#pragma once
+// The brain: one thread that owns the control loop. Everyone else sends it commands and reads the
+// view.
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+#include "server/control.h"
+
+namespace tessera::server {
+
+// Commands of users that may wait at once. A tick takes milliseconds, so a full inbox means that
+// the disk stands still; more would only make the wait longer. Observations are never refused:
+// there are never more than containers.
+inline constexpr size_t kInboxLimit = 4096;
+// Commands of one tick: large enough to share one fsync among many, small enough for even latency.
+inline constexpr size_t kTickLimit = 512;
+// How long to wait before a failed commit (disk full) is tried again.
+inline constexpr Millis kCommitRetry{1000};
+
+class Brain {
+ public:
+  using Reply = std::function<void(Result<std::string> key)>;
+  using Release = std::function<void(std::vector<Order> orders)>;
+
+  // `release` gets the orders of each committed tick, on the brain's thread; it must not block.
+  Brain(store::Store& store, View& view, sched::Policy policy, uint64_t seed, Release release);
+  ~Brain();
+
+  // Loads the store and publishes it. Then reconcile with what the engine runs and start().
+  Status load();
+  // The first command after load(): what the engine has. Pending effects are released after it.
+  void start(core::Reconcile engine_has);
+  void stop();
+
+  // A user's command: `reply` is called on the brain's thread once it is durable or refused.
+  void submit(Inbound inbound, Reply reply);
+  // An observation or a finished effect: no answer, no limit.
+  void observe(core::Command command);
+
+  // The planner's last snapshot, for explanations.
+  std::shared_ptr<const sched::Snapshot> snapshot() const;
+  const sched::Policy& policy() const { return control_.policy(); }
+  // Why new work is not taken now; empty when it is.
+  std::string trouble() const;
+
+ private:
+  struct Item {
+    Inbound inbound;
+    Reply reply;
+  };
+  void run();
+  std::vector<Item> next_items();
+  void tick(std::vector<Item> items);
+  void finish(TickResult result, std::vector<Item>& items);
+
+  Control control_;
+  View& view_;
+  Release release_;
+  std::thread thread_;
+
+  mutable std::mutex mutex_;  // guards what follows
+  std::condition_variable wake_;
+  std::deque<Item> inbox_;
+  size_t user_items_ = 0;  // in the inbox, with a reply
+  bool stopping_ = false;
+  std::string trouble_;
+  std::shared_ptr<const sched::Snapshot> snapshot_ = std::make_shared<sched::Snapshot>();
+  std::optional<Instant> deadline_;
+};
+
+}  // namespace tessera::server

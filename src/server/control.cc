@@ -1,0 +1,318 @@
+#include "server/control.h"
+
+#include "base/log.h"
+#include "base/text.h"
+#include "core/invariants.h"
+#include "core/snapshot.h"
+#include "core/step.h"
+#include "server/encode.h"
+#include "server/launch.h"
+
+namespace tessera::server {
+
+namespace {
+
+using core::kAcceleratorKind, core::kJobKind, core::kNodeKind, core::kProjectKind,
+    core::kSecretKind, core::kTaskKind;
+
+constexpr std::string_view kVersionCounter = "version", kSubmissionCounter = "submissions",
+                           kEffectCounter = "effects", kEventCounter = "events";
+
+template <class Object>
+Status load_into(std::map<std::string, Object>& objects, const store::Document& document) {
+  auto decoded = decode_stored<Object>(document.body);
+  if (!decoded.ok())
+    return std::move(decoded).error().in(cat("stored ", document.kind, " ", document.key));
+  objects.emplace(document.key, std::move(*decoded));
+  return Ok;
+}
+
+Status load_document(core::State& state, const store::Document& document) {
+  if (document.kind == kJobKind) return load_into(state.jobs, document);
+  if (document.kind == kTaskKind) return load_into(state.tasks, document);
+  if (document.kind == kProjectKind) return load_into(state.projects, document);
+  if (document.kind == kSecretKind) return load_into(state.secrets, document);
+  if (document.kind == kNodeKind) return load_into(state.nodes, document);
+  if (document.kind == kAcceleratorKind) return load_into(state.accelerators, document);
+  return error(Code::kInternal, cat("the store holds the unknown kind ", document.kind));
+}
+
+template <class Object>
+store::Document document_of(std::string_view kind, const std::string& key, const Object& object,
+                            int64_t version) {
+  return {std::string(kind), key, version, wire::to_json(full_tree(object))};
+}
+
+store::Document document_of(const core::State& state, std::string_view kind,
+                            const std::string& key) {
+  auto by_metadata = [&](const auto& objects) {
+    const auto& object = objects.at(key);
+    return document_of(kind, key, object, object.metadata.resourceVersion);
+  };
+  if (kind == kJobKind) return by_metadata(state.jobs);
+  if (kind == kProjectKind) return by_metadata(state.projects);
+  if (kind == kSecretKind) return by_metadata(state.secrets);
+  if (kind == kNodeKind) return by_metadata(state.nodes);
+  if (kind == kAcceleratorKind) return by_metadata(state.accelerators);
+  CHECK(kind == kTaskKind);
+  return document_of(kind, key, state.tasks.at(key), state.version);
+}
+
+template <class Object>
+Entry entry_of(std::string_view kind, const std::string& key, const Object& object) {
+  return make_entry(kind, key, object.metadata.project, object.metadata.resourceVersion, object);
+}
+
+// Values of secrets never leave the server; their keys do.
+api::Secret blanked(api::Secret secret) {
+  for (auto& [key, value] : secret.data) value.clear();
+  return secret;
+}
+
+void mark_all_touched(core::State& state) {
+  auto mark = [&](std::string_view kind, const auto& objects) {
+    for (const auto& [key, object] : objects) state.changes.touched[kind].insert(key);
+  };
+  mark(kJobKind, state.jobs);
+  mark(kTaskKind, state.tasks);
+  mark(kProjectKind, state.projects);
+  mark(kSecretKind, state.secrets);
+  mark(kNodeKind, state.nodes);
+  mark(kAcceleratorKind, state.accelerators);
+}
+
+}  // namespace
+
+Result<TickResult> Control::load(Instant now) {
+  TRY(store::Loaded loaded, store_.load());
+  for (const store::Document& document : loaded.documents)
+    TRY_STATUS(load_document(state_, document));
+  for (const store::OutboxRow& row : loaded.outbox) {
+    TRY(core::Effect effect, decode_stored<core::Effect>(row.body));
+    state_.outbox.emplace(row.id, std::move(effect));
+  }
+  auto counter = [&](std::string_view name) {
+    auto found = loaded.counters.find(std::string(name));
+    return found == loaded.counters.end() ? int64_t{0} : found->second;
+  };
+  state_.version = counter(kVersionCounter);
+  state_.submissions = counter(kSubmissionCounter);
+  state_.last_effect = counter(kEffectCounter);
+  state_.last_event = counter(kEventCounter);
+  core::rebuild(state_);
+  for (const std::string& violation : core::check_invariants(state_))
+    log::error(cat("the store is not coherent: ", violation));
+
+  if (state_.projects.empty()) {
+    api::Project project;
+    project.metadata.name = "default";
+    project.metadata.uid = "default";
+    project.spec.description = "Jobs that name no project.";
+    TRY_STATUS(core::step(state_, core::CreateProject{std::move(project)}, now));
+  }
+  TRY(TickResult result, commit(now));
+  core::Changes everything;
+  std::swap(everything, state_.changes);
+  mark_all_touched(state_);
+  std::swap(everything, state_.changes);
+  result.publication = make_publication(everything);
+  TRY(std::vector<store::EventRow> events,
+      store_.events({.project = {},
+                     .about = {},
+                     .after = state_.last_event - static_cast<int64_t>(kRecentEventLimit),
+                     .limit = static_cast<int64_t>(kRecentEventLimit)}));
+  for (const store::EventRow& row : events) {
+    TRY(api::Event event, decode_stored<api::Event>(row.body));
+    result.publication.entries.push_back(entry_of("Event", event.metadata.name, event));
+  }
+  return result;
+}
+
+std::vector<Order> Control::pending_orders() const {
+  std::vector<Order> orders;
+  for (const auto& [id, effect] : state_.outbox) orders.push_back(make_order(effect));
+  return orders;
+}
+
+Result<std::string> Control::replay_known(const Inbound& inbound, bool& known) {
+  const Idempotency& wanted = inbound.idempotency;
+  auto answer = [&](const store::IdempotencyRow& row) -> Result<std::string> {
+    known = true;
+    if (row.fingerprint == wanted.fingerprint) return row.object_key;
+    return error(Code::kConflict, "this Idempotency-Key was used before with another request",
+                 "Idempotency-Key", "use a new key for a new request");
+  };
+  for (const store::IdempotencyRow& row : new_keys_)
+    if (row.key == wanted.key) return answer(row);
+  TRY(std::optional<store::IdempotencyRow> row, store_.find_idempotency(wanted.key));
+  if (row) return answer(*row);
+  return std::string();
+}
+
+namespace {
+
+// Key of the object that a command is about, for its reply.
+std::string key_of(const core::Command& command) {
+  return std::visit(
+      [](const auto& one) -> std::string {
+        if constexpr (requires { one.job.metadata; })
+          return core::object_key(one.job.metadata.project, one.job.metadata.name);
+        else if constexpr (requires { one.secret.metadata; })
+          return core::object_key(one.secret.metadata.project, one.secret.metadata.name);
+        else if constexpr (requires { one.node.metadata; })
+          return one.node.metadata.name;
+        else if constexpr (requires { one.project.metadata; })
+          return one.project.metadata.name;
+        else if constexpr (requires {
+                             one.project;
+                             one.name;
+                           })
+          return core::object_key(one.project, one.name);
+        else if constexpr (requires { one.name; })
+          return one.name;
+        else
+          return {};
+      },
+      command);
+}
+
+}  // namespace
+
+Result<std::string> Control::run(const Inbound& inbound, Instant now) {
+  if (!inbound.idempotency.key.empty()) {
+    bool known = false;
+    Result<std::string> earlier = replay_known(inbound, known);
+    if (known || !earlier.ok()) return earlier;
+  }
+  TRY_STATUS(core::step(state_, inbound.command, now));
+  std::string key = key_of(inbound.command);
+  if (!inbound.idempotency.key.empty())
+    new_keys_.push_back({inbound.idempotency.key, inbound.idempotency.fingerprint,
+                         std::string(kJobKind), key, now});
+  return key;
+}
+
+Result<TickResult> Control::tick(std::span<const Inbound> commands, Instant now) {
+  if (auto deadline = core::next_deadline(state_); deadline && *deadline <= now) {
+    Status status = core::step(state_, core::Tick{}, now);
+    CHECK(status.ok());
+  }
+  for (const Inbound& inbound : commands) replies_.push_back(run(inbound, now));
+  if (state_.plan_needed) plan(now);
+  return commit(now);
+}
+
+void Control::plan(Instant now) {
+  state_.plan_needed = false;
+  auto snapshot = std::make_shared<sched::Snapshot>(core::make_snapshot(state_, now));
+  sched::Plan decided =
+      sched::plan(*snapshot, policy_, rng_.fork(static_cast<uint64_t>(state_.version)));
+  snapshot_ = snapshot;
+  core::apply_plan(state_, decided, now);
+  state_.plan_needed = false;  // what the plan itself changed needs no other one
+
+  std::map<std::string, std::string> waits;
+  for (sched::Wait& wait : decided.waits)
+    waits.emplace(std::move(wait.job), std::move(wait.message));
+  for (const auto& [job, message] : waits) {
+    auto before = waits_.find(job);
+    if (before == waits_.end() || before->second != message) waits_changed_.insert(job);
+  }
+  waits_ = std::move(waits);
+}
+
+store::Batch Control::make_batch(Instant) const {
+  store::Batch batch;
+  const core::Changes& changes = state_.changes;
+  for (const auto& [kind, keys] : changes.touched)
+    for (const std::string& key : keys)
+      if (!changes.erased.contains({kind, key}))
+        batch.put.push_back(document_of(state_, kind, key));
+  for (const auto& [kind, key] : changes.erased) batch.erase.emplace_back(std::string(kind), key);
+  for (const core::Effect& effect : changes.effects)
+    batch.outbox_put.push_back({effect.id, wire::to_json(schema::encode(effect))});
+  batch.outbox_done = changes.effects_done;
+  for (const api::Event& event : changes.events) {
+    auto number =
+        to_int(std::string_view(event.metadata.name).substr(std::string_view("event-").size()));
+    batch.events.push_back({number.value_or(0), event.metadata.project,
+                            wire::to_json(full_tree(event)), event.about.uid});
+  }
+  batch.idempotency = new_keys_;
+  batch.counters = {{std::string(kVersionCounter), state_.version},
+                    {std::string(kSubmissionCounter), state_.submissions},
+                    {std::string(kEffectCounter), state_.last_effect},
+                    {std::string(kEventCounter), state_.last_event}};
+  return batch;
+}
+
+Result<TickResult> Control::commit(Instant now) {
+  if (!state_.changes.empty() || !new_keys_.empty()) TRY_STATUS(store_.commit(make_batch(now)));
+  new_keys_.clear();
+  core::Changes changes;
+  std::swap(changes, state_.changes);
+
+  TickResult result;
+  result.publication = make_publication(changes);
+  for (const core::Effect& effect : changes.effects) result.orders.push_back(make_order(effect));
+  result.replies = std::move(replies_);
+  replies_.clear();
+  return result;
+}
+
+View::Publication Control::make_publication(const core::Changes& changes) {
+  View::Publication out;
+  std::set<std::string> jobs = std::move(waits_changed_);
+  waits_changed_.clear();
+  for (const auto& [kind, keys] : changes.touched) {
+    for (const std::string& key : keys) {
+      if (changes.erased.contains({kind, key})) continue;
+      if (kind == kJobKind) jobs.insert(key);
+      if (kind == kTaskKind) {
+        const api::Task& task = state_.tasks.at(key);
+        out.entries.push_back(make_entry(kind, key, task.project, state_.version, task));
+      }
+      if (kind == kProjectKind) out.entries.push_back(entry_of(kind, key, state_.projects.at(key)));
+      if (kind == kSecretKind)
+        out.entries.push_back(entry_of(kind, key, blanked(state_.secrets.at(key))));
+      if (kind == kNodeKind) out.entries.push_back(entry_of(kind, key, state_.nodes.at(key)));
+      if (kind == kAcceleratorKind)
+        out.entries.push_back(entry_of(kind, key, state_.accelerators.at(key)));
+    }
+  }
+  for (const std::string& key : jobs) {
+    auto found = state_.jobs.find(key);
+    if (found == state_.jobs.end()) continue;
+    api::Job job = found->second;
+    if (auto wait = waits_.find(key);
+        wait != waits_.end() && job.status.phase == api::Phase::kQueued)
+      job.status.waiting = api::Waiting{wait->second};
+    out.entries.push_back(entry_of(kJobKind, key, job));
+  }
+  for (const api::Event& event : changes.events)
+    out.entries.push_back(entry_of("Event", event.metadata.name, event));
+  for (const auto& [kind, key] : changes.erased) out.gone.emplace_back(std::string(kind), key);
+  // A change of a reason for waiting has no version of its own in the store, but watchers must see
+  // it.
+  out.sequence = out.entries.empty() && out.gone.empty() ? state_.version : ++state_.version;
+  return out;
+}
+
+Order Control::make_order(const core::Effect& effect) const {
+  Order order{.effect = effect, .launch = {}};
+  if (effect.what != core::Effect::What::kEnsure) return order;
+  auto task = state_.tasks.find(effect.task);
+  if (task == state_.tasks.end() || task->second.attempt != effect.attempt ||
+      !api::holds_devices(task->second.phase)) {
+    order.valid = error(Code::kConflict, "the attempt is over");
+    return order;
+  }
+  Result<engine::Launch> launch = make_launch(state_, task->second);
+  if (launch.ok())
+    order.launch = std::move(*launch);
+  else
+    order.valid = std::move(launch).error();
+  return order;
+}
+
+}  // namespace tessera::server

@@ -1,0 +1,85 @@
+#pragma once
+// The control loop's body, without threads: commands in; step, plan, one transaction; what to
+// publish and the effects to release out. The brain runs it on its thread, the simulation under its
+// own clock.
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/sched/plan.h"
+#include "core/state.h"
+#include "engine/engine.h"
+#include "server/view.h"
+#include "store/store.h"
+
+namespace tessera::server {
+
+// Makes a repeated request give the first one's answer.
+struct Idempotency {
+  std::string key;          // caller's identity and its Idempotency-Key; empty: none
+  std::string fingerprint;  // of the request's body
+};
+
+struct Inbound {
+  core::Command command;
+  Idempotency idempotency;
+};
+
+// What an effect needs besides itself; made while the state is at hand.
+struct Order {
+  core::Effect effect;
+  engine::Launch launch;  // of an ensure
+  Status valid = Ok;      // why the launch cannot be made (a secret is missing)
+};
+
+struct TickResult {
+  std::vector<Result<std::string>> replies;  // per command: key of the object that it is about
+  View::Publication publication;
+  std::vector<Order> orders;
+};
+
+class Control {
+ public:
+  Control(store::Store& store, sched::Policy policy, uint64_t seed)
+      : store_(store), policy_(policy), rng_(seed) {}
+
+  // Loads the store and makes the default project on the first start. The result publishes all
+  // there is and releases nothing: first the engine has to be asked what it runs (Reconcile).
+  Result<TickResult> load(Instant now);
+  // Orders for every effect in the outbox, oldest first: after a restart.
+  std::vector<Order> pending_orders() const;
+
+  // One tick. An error means that the store did not take it: then nothing was acknowledged, the
+  // state is as before in the store, and commit() has to be called again until it succeeds.
+  Result<TickResult> tick(std::span<const Inbound> commands, Instant now);
+  // Tries again to commit what a failed tick left.
+  Result<TickResult> commit(Instant now);
+
+  std::optional<Instant> next_deadline() const { return core::next_deadline(state_); }
+  const core::State& state() const { return state_; }
+  // What the planner saw last; never null. Shared with readers (`why`).
+  std::shared_ptr<const sched::Snapshot> snapshot() const { return snapshot_; }
+  const sched::Policy& policy() const { return policy_; }
+
+ private:
+  Result<std::string> run(const Inbound& inbound, Instant now);
+  Result<std::string> replay_known(const Inbound& inbound, bool& known);
+  void plan(Instant now);
+  store::Batch make_batch(Instant now) const;
+  View::Publication make_publication(const core::Changes& changes);
+  Order make_order(const core::Effect& effect) const;
+
+  store::Store& store_;
+  sched::Policy policy_;
+  Rng rng_;
+  core::State state_;
+  std::shared_ptr<const sched::Snapshot> snapshot_ = std::make_shared<sched::Snapshot>();
+  std::map<std::string, std::string> waits_;  // job -> why it waits, as published
+  std::set<std::string> waits_changed_;
+  std::vector<store::IdempotencyRow> new_keys_;  // of this tick
+  std::vector<Result<std::string>> replies_;     // of this tick
+};
+
+}  // namespace tessera::server

@@ -1,0 +1,37 @@
+#pragma once
+// Objects as readers and the store get them: encoded once a change.
+
+#include "api/codec.h"
+#include "api/envelope.h"
+#include "server/view.h"
+#include "wire/json.h"
+
+namespace tessera::server {
+
+// With apiVersion and kind, as it is stored.
+template <class Object>
+Value full_tree(const Object& object) {
+  return api::to_wire(schema::describe<Object>(), schema::encode(object));
+}
+
+template <class Object>
+Entry make_entry(std::string_view kind, std::string key, const std::string& project,
+                 int64_t version, const Object& object) {
+  Entry entry{.kind = std::string(kind),
+              .key = std::move(key),
+              .project = project,
+              .version = version,
+              .tree = full_tree(object),
+              .json = {}};
+  entry.json = wire::to_json(entry.tree);
+  return entry;
+}
+
+template <class Object>
+Result<Object> decode_stored(std::string_view body) {
+  TRY(Value tree, wire::parse_json(body));
+  TRY(Value plain, api::from_wire(schema::describe<Object>(), std::move(tree)));
+  return schema::decode<Object>(plain);
+}
+
+}  // namespace tessera::server

@@ -1,0 +1,91 @@
+#include "server/launch.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace tessera::server {
+
+namespace {
+
+// Half of the task's memory: PyTorch's data loaders and NCCL die or hang with Docker's 64 MiB
+// (A19).
+MiB shm_of(const api::Resources& resources, MiB memory) {
+  return resources.shm.value_or(MiB{std::max<int64_t>(64, memory.value / 2)});
+}
+
+// Enough for any data loader, few enough to stop a fork bomb before the node feels it.
+constexpr int64_t kDefaultPids = 32'768;
+
+Status fill_secrets(const core::State& state, const api::Job& job, engine::Launch& launch) {
+  for (const api::SecretEnv& wanted : job.spec.secrets) {
+    auto secret = state.secrets.find(core::object_key(job.metadata.project, wanted.secret));
+    if (secret == state.secrets.end())
+      return error(Code::kNotFound, cat("there is no secret ", quoted(wanted.secret),
+                                        " in project ", job.metadata.project));
+    auto value = secret->second.data.find(wanted.key);
+    if (value == secret->second.data.end())
+      return error(Code::kNotFound,
+                   cat("secret ", quoted(wanted.secret), " has no key ", quoted(wanted.key)));
+    launch.env[wanted.name] = value->second;
+  }
+  return Ok;
+}
+
+bool lies_under(const std::string& path, const std::string& root) {
+  return path == root || root == "/" || path.starts_with(cat(root, "/"));
+}
+
+Status check_volumes(const core::State& state, const api::Job& job) {
+  const std::vector<std::string>& allowed = state.projects.at(job.metadata.project).spec.hostPaths;
+  for (const api::Volume& volume : job.spec.volumes) {
+    bool fine = std::any_of(allowed.begin(), allowed.end(), [&](const std::string& root) {
+      return lies_under(volume.source, root);
+    });
+    if (!fine)
+      return error(Code::kPermissionDenied,
+                   cat("project ", job.metadata.project, " may not mount ", volume.source),
+                   "spec.volumes", "an admin can add it to the project's spec.hostPaths");
+  }
+  return Ok;
+}
+
+}  // namespace
+
+Result<engine::Launch> make_launch(const core::State& state, const api::Task& task) {
+  const api::Job& job = state.jobs.at(core::object_key(task.project, task.job));
+  const api::JobSpec& spec = job.spec;
+  engine::Launch launch;
+  launch.ref = {task.id, task.attempt};
+  launch.project = task.project;
+  launch.job = task.job;
+  launch.index = task.index;
+  launch.image = spec.image;
+  launch.pull_policy = spec.pullPolicy;
+  launch.command = spec.command;
+  launch.args = spec.args;
+  launch.env = spec.env;
+  launch.working_dir = spec.workingDir;
+  launch.user = spec.user;
+  launch.cpus = task.cpus;
+  launch.memory = task.memory;
+  launch.shm = shm_of(spec.resources, task.memory);
+  launch.pids = spec.resources.pids.value_or(kDefaultPids);
+  launch.stop_signal = spec.stopSignal;
+  launch.stop_grace = spec.stopGrace;
+  launch.volumes = spec.volumes;
+  launch.allocations = task.allocations;
+  launch.tty = spec.tty;
+  launch.stdin_open = spec.stdin_;
+  for (const api::Allocation& share : task.allocations) {
+    auto device = state.accelerators.find(share.accelerator);
+    if (device == state.accelerators.end())
+      return error(Code::kUnavailable, cat("accelerator ", share.accelerator, " is gone"));
+    launch.accelerators.push_back(device->second);
+  }
+  TRY_STATUS(check_volumes(state, job));
+  TRY_STATUS(fill_secrets(state, job, launch));
+  return launch;
+}
+
+}  // namespace tessera::server
