@@ -1,6 +1,6 @@
 #pragma once
 // The accelerator port: what a vendor's adapter offers. One folder per vendor beside this file; the
-// list of them is accel/providers.cc.
+// list of them is accel/providers/providers.cc.
 
 #include <memory>
 #include <string>
@@ -11,9 +11,6 @@
 
 namespace tessera::accel {
 
-// What a container needs to use one device, as the Container Device Interface has it
-// (CNCF CDI specification 1.1.0): a fully qualified name and, where the provider writes the spec
-// itself (sim), the folder that holds it.
 struct Inventory {
   // Ordered by PCI bus id (A8); `status.index` counts in this order. `metadata.name` is the UUID.
   // A device that is seen but not usable is in the list, Fenced, with the reason (D6: one device,
@@ -36,8 +33,8 @@ class Provider {
   // Makes sure that the device's nodes exist before a container starts (A2), and that its CDI name
   // resolves (A12). The error is the sentence that the job's owner reads.
   virtual Status prepare(const api::Accelerator& accelerator) = 0;
-  // Folders with CDI specs to search, most specific first, in addition to /etc/cdi and
-  // /var/run/cdi.
+  // Folders with CDI specs of the provider's own making, to search after /etc/cdi and /var/run/cdi
+  // (accel/cdi.h: a later folder wins). A device's name there is `status.cdiDevice`.
   virtual std::vector<std::string> cdi_folders() const = 0;
 };
 
@@ -45,10 +42,10 @@ struct ProviderOptions {
   std::string data_folder;   // where a provider may keep generated files
   std::string sim_file;      // YAML of simulated devices; empty: none
   std::string nvml_library;  // path or soname of NVML; "libnvidia-ml.so.1" when empty
-  std::string host_root;     // prefix of /dev, /proc, /etc for tests; empty on a real machine
+  // Program and arguments that end in nvidia::probe_main(library); "/proc/self/exe probe-nvml" when
+  // empty, so main() has to know that word.
+  std::vector<std::string> nvml_probe;
+  std::string host_root;  // prefix of /dev, /proc, /sys, /etc and tools for tests; empty otherwise
 };
-
-// Every provider that this build has, in the order in which they are asked.
-std::vector<std::unique_ptr<Provider>> make_providers(const ProviderOptions& options);
 
 }  // namespace tessera::accel

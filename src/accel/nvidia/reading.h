@@ -1,0 +1,48 @@
+#pragma once
+// One look at all devices through NVML, as plain facts. What the library does not know, cannot
+// tell or tells absurdly (C7) is absent here, never a number.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "accel/nvidia/library.h"
+#include "accel/nvidia/pci.h"
+#include "base/units.h"
+
+namespace tessera::accel::nvidia {
+
+struct LinkFacts {
+  PciAddress peer;
+  std::string type;  // "NV4", "PIX", "SYS", … as nvidia-smi topo prints it
+};
+
+struct DeviceFacts {
+  std::string uuid;
+  std::string model;
+  std::optional<MiB> memory;  // what is left for programs
+  std::optional<PciAddress> pci;
+  std::optional<int64_t> minor;  // of /dev/nvidiaN
+  std::optional<int64_t> numa_node;
+  std::string compute_capability;
+  std::vector<LinkFacts> links;
+  std::string fault;  // why it must not be used, one sentence; empty: nothing is wrong
+};
+
+struct Reading {
+  std::string driver_version;
+  std::vector<DeviceFacts> devices;   // in the library's order
+  std::vector<std::string> problems;  // about devices that cannot even be named
+};
+
+// Initialises, reads and shuts the library down again, so that each look sees the devices of its
+// own time and the driver can be reloaded in between. Blocks as long as the driver does. The error
+// is why there is nothing to read: kUnavailable when no driver is loaded, kConflict when library
+// and driver do not fit (A10).
+Result<Reading> read_devices(const Library& library);
+
+// Fills in the links between the devices (links.cc). `handles` goes with `devices`.
+void read_links(const Functions& f, const std::vector<nvmlDevice_t>& handles,
+                std::vector<DeviceFacts>& devices);
+
+}  // namespace tessera::accel::nvidia
