@@ -72,6 +72,16 @@ Result<Lease> Containerd::lease(Millis lifetime) const {
   return Lease(under(request.id()));
 }
 
+Status Containerd::hold_snapshot(std::string_view snapshotter, std::string_view name) const {
+  Call call(*connection_, cat("hold the snapshot ", name), kQuickMs, {});
+  services::leases::v1::AddResourceRequest request;
+  request.set_id(lease_);
+  request.mutable_resource()->set_id(std::string(name));
+  request.mutable_resource()->set_type(cat("snapshots/", snapshotter));
+  google::protobuf::Empty reply;
+  return call.done(connection_->leases->AddResource(call.context(), request, &reply));
+}
+
 Lease& Lease::operator=(Lease&& other) noexcept {
   std::swap(client_, other.client_);
   return *this;

@@ -62,6 +62,8 @@ class Containerd {
   Status remove_snapshot(std::string_view snapshotter, std::string_view key) const;
   Result<SnapshotInfo> snapshot(std::string_view snapshotter, std::string_view key) const;
   Result<std::vector<SnapshotInfo>> snapshots(std::string_view snapshotter) const;
+  // Adds a snapshot that others made to this client's lease. Look whether it is there after that.
+  Status hold_snapshot(std::string_view snapshotter, std::string_view name) const;
   // Unpacks a layer into mounts; returns what it is uncompressed (its digest is the diff id).
   Result<Descriptor> apply_layer(const Descriptor& layer, const std::vector<Mount>& mounts) const;
 

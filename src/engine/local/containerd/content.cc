@@ -126,7 +126,7 @@ Result<std::vector<ContentInfo>> Containerd::contents() const {
 
 Status Containerd::write_file(const Descriptor& blob, const std::string& path, const Labels& labels,
                               const WriteProgress& progress) const {
-  Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) return errno_error(cat("open ", path));
   std::string buffer(kChunkBytes, '\0');
   Source source = [&](int64_t offset) -> Result<std::string_view> {

@@ -173,9 +173,10 @@ Result<std::vector<std::string>> parse_saved_names(std::string_view json) {
   return out;
 }
 
-bool is_index_type(std::string_view media_type) {
-  return media_type == "application/vnd.oci.image.index.v1+json" ||
-         media_type == "application/vnd.docker.distribution.manifest.list.v2+json";
+std::string media_type_of(std::string_view manifest_json) {
+  Result<Value> parsed = wire::parse_json(manifest_json);
+  std::string stated = parsed.ok() ? parsed->text("mediaType") : std::string();
+  return stated.empty() ? "application/vnd.oci.image.manifest.v1+json" : stated;
 }
 
 Result<IndexEntry> choose(const Index& index, const Platform& platform) {

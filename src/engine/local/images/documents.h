@@ -13,6 +13,9 @@
 
 namespace tessera::local {
 
+// Manifests and configurations are kilobytes; registries refuse them above 4 MiB.
+inline constexpr size_t kDocumentLimitBytes = size_t{8} << 20;
+
 struct Platform {
   std::string os, architecture, variant;
   bool operator==(const Platform&) const = default;
@@ -59,7 +62,8 @@ Result<ImageConfig> parse_image_config(std::string_view json);
 // The names inside a docker-save archive's manifest.json, an empty name for an image without one.
 Result<std::vector<std::string>> parse_saved_names(std::string_view json);
 
-bool is_index_type(std::string_view media_type);
+// What a manifest says that it is: some registries and tools know no better.
+std::string media_type_of(std::string_view manifest_json);
 // The entry for a platform; the only one when the index names no platforms.
 Result<IndexEntry> choose(const Index& index, const Platform& platform);
 

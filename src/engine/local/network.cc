@@ -1,0 +1,295 @@
+#include "engine/local/network.h"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <linux/sockios.h>
+#include <net/if.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/process.h"
+#include "base/text.h"
+#include "engine/local/names.h"
+#include "engine/local/netns.h"
+#include "wire/json.h"
+
+namespace tessera::local {
+
+namespace {
+
+using Map = Value::Map;
+using List = Value::List;
+
+// Of every Tessera on the machine; the rules against crossing from one network to another name it.
+constexpr std::string_view kBridgePrefix = "tsr";
+constexpr int kSubnetBits = 24;
+// A plugin takes some 50 ms; this is for a machine that is nearly stuck.
+constexpr Millis kPluginMs{30'000};
+
+struct Range {
+  uint32_t first = 0;  // host byte order
+  int bits = 0;
+  uint32_t size() const { return bits == 0 ? 0xffffffffu : uint32_t{1} << (32 - bits); }
+  bool overlaps(const Range& other) const {
+    return first <= other.first + (other.size() - 1) && other.first <= first + (size() - 1);
+  }
+};
+
+Result<Range> parse_range(const std::string& cidr) {
+  auto parts = split(cidr, '/');
+  in_addr address{};
+  auto bits = parts.size() == 2 ? to_int(parts[1]) : std::nullopt;
+  if (!bits || *bits < 8 || *bits > 30 || ::inet_pton(AF_INET, parts[0].c_str(), &address) != 1)
+    return error(Code::kInvalid, cat(quoted(cidr), " is no range of IPv4 addresses"), {},
+                 "write it like 10.137.0.0/16");
+  uint32_t mask = ~uint32_t{0} << (32 - *bits);
+  return Range{::ntohl(address.s_addr) & mask, static_cast<int>(*bits)};
+}
+
+std::string text(const Range& range) {
+  in_addr address{::htonl(range.first)};
+  char buffer[INET_ADDRSTRLEN];
+  ::inet_ntop(AF_INET, &address, buffer, sizeof buffer);
+  return cat(buffer, "/", range.bits);
+}
+
+// What the machine's interfaces have: another Tessera's bridges, docker's, the site's own.
+std::vector<Range> ranges_in_use() {
+  std::vector<Range> out;
+  ifaddrs* all = nullptr;
+  if (::getifaddrs(&all) != 0) return out;
+  for (ifaddrs* at = all; at != nullptr; at = at->ifa_next) {
+    if (!at->ifa_addr || !at->ifa_netmask || at->ifa_addr->sa_family != AF_INET) continue;
+    auto address = [](sockaddr* from) {
+      return ::ntohl(reinterpret_cast<sockaddr_in*>(from)->sin_addr.s_addr);
+    };
+    uint32_t mask = address(at->ifa_netmask);
+    out.push_back({address(at->ifa_addr) & mask, __builtin_popcount(mask)});
+  }
+  ::freeifaddrs(all);
+  return out;
+}
+
+void delete_bridge(const std::string& name) {
+  Fd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  ifreq request{};
+  std::strncpy(request.ifr_name, name.c_str(), IFNAMSIZ - 1);
+  ::ioctl(socket.get(), SIOCSIFFLAGS, &request);  // down: flags are 0
+  ::ioctl(socket.get(), SIOCBRDELBR, name.c_str());
+}
+
+std::vector<std::string> files_in(const std::string& folder) {
+  std::vector<std::string> out;
+  std::error_code failure;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, failure))
+    out.push_back(entry.path().filename());
+  return out;
+}
+
+}  // namespace
+
+Network::Network(NetworkOptions options) : options_(std::move(options)) {}
+
+std::string Network::netns_path(const std::string& container) const {
+  return cat(options_.folder, "/ns/", container);
+}
+
+std::string Network::lease_folder(const Subnet& subnet) const {
+  return cat(options_.folder, "/leases/", subnet.bridge);
+}
+
+Status Network::start(const std::set<std::string>& live) {
+  for (const char* name : {"/ns", "/leases", "/projects"})
+    TRY_STATUS(make_directories(options_.folder + name, 0700));
+  collect_namespaces(live);
+  if (!options_.bridge) return Ok;
+  for (const char* plugin : {"bridge", "host-local"})
+    if (!exists(cat(options_.plugins, "/", plugin)))
+      return error(Code::kUnavailable, cat("there is no CNI plugin ", plugin, " in ",
+                                           options_.plugins),
+                   {}, "install containernetworking-plugins, or start with --network none");
+  std::lock_guard guard(mutex_);
+  TRY_STATUS(load_subnets());
+  std::vector<std::string> projects;
+  for (const auto& [project, subnet] : subnets_) projects.push_back(project);
+  for (const std::string& project : projects) collect_leases(project, live);
+  return apply_rules();
+}
+
+Status Network::load_subnets() {
+  for (const std::string& project : files_in(options_.folder + "/projects")) {
+    TRY(std::string cidr, read_file(cat(options_.folder, "/projects/", project)));
+    subnets_[project] = {std::string(trim(cidr)), private_name(kBridgePrefix, options_.owner,
+                                                               project)};
+  }
+  return Ok;
+}
+
+void Network::collect_namespaces(const std::set<std::string>& live) const {
+  for (const std::string& container : files_in(options_.folder + "/ns"))
+    if (!live.contains(container)) (void)remove_netns(netns_path(container));
+}
+
+// Leases are files named by address that begin with the container's id; the plugin's own files
+// among them (lock, last_reserved_ip.0) are no addresses.
+void Network::collect_leases(const std::string& project, const std::set<std::string>& live) {
+  const Subnet subnet = subnets_[project];
+  bool in_use = false;
+  for (const std::string& name : files_in(lease_folder(subnet))) {
+    in_addr address{};
+    if (::inet_pton(AF_INET, name.c_str(), &address) != 1) continue;
+    auto lease = read_file(cat(lease_folder(subnet), "/", name));
+    std::string container = lease.ok() ? std::string(trim(split(*lease, '\n')[0])) : "";
+    if (live.contains(container)) {
+      in_use = true;
+      continue;
+    }
+    auto gone = call_plugin("DEL", subnet, container);
+    if (!gone.ok()) log::warn(cat("cannot release address ", name, ": ", gone.error().text()));
+  }
+  if (in_use) return;
+  delete_bridge(subnet.bridge);
+  std::error_code failure;
+  std::filesystem::remove_all(lease_folder(subnet), failure);
+  std::filesystem::remove(cat(options_.folder, "/projects/", project), failure);
+  subnets_.erase(project);
+}
+
+Result<std::string> Network::choose_subnet() const {
+  TRY(Range pool, parse_range(options_.pool));
+  std::vector<Range> taken = ranges_in_use();
+  for (const auto& [project, subnet] : subnets_) {
+    TRY(Range range, parse_range(subnet.cidr));
+    taken.push_back(range);
+  }
+  uint32_t count = pool.bits >= kSubnetBits ? 1 : uint32_t{1} << (kSubnetBits - pool.bits);
+  // Each Tessera begins somewhere else, so that two that choose at the same moment choose
+  // differently.
+  auto begin = static_cast<uint32_t>(name_hash(options_.owner) % count);
+  for (uint32_t i = 0; i < count; ++i) {
+    Range range{pool.first + (begin + i) % count * (uint32_t{1} << (32 - kSubnetBits)),
+                std::max(kSubnetBits, pool.bits)};
+    bool free = true;
+    for (const Range& other : taken) free = free && !range.overlaps(other);
+    if (free) return text(range);
+  }
+  return error(Code::kExhausted,
+               cat("no subnet is left in ", options_.pool, " for another project's network"), {},
+               "give a larger range with --network-pool");
+}
+
+// The project's subnet; a new one is on disk, and in the machine's rules, before it is used.
+Result<Network::Subnet> Network::subnet_of(const std::string& project) {
+  std::lock_guard guard(mutex_);
+  auto known = subnets_.find(project);
+  if (known != subnets_.end()) return known->second;
+  TRY(std::string cidr, choose_subnet());
+  TRY_STATUS(write_file(cat(options_.folder, "/projects/", project), cidr));
+  Subnet subnet{cidr, private_name(kBridgePrefix, options_.owner, project)};
+  subnets_[project] = subnet;
+  Status applied = apply_rules();
+  if (applied.ok()) return subnet;
+  subnets_.erase(project);  // so that the next container tries again
+  return std::move(applied).error();
+}
+
+// One table that is replaced as a whole: what a project sends to the bridge of another is dropped,
+// what it sends out of the machine carries the machine's address.
+Status Network::apply_rules() const {
+  std::string table = private_name("tessera_", options_.owner, {});
+  std::string forward, leave;
+  for (const auto& [project, subnet] : subnets_) {
+    forward += cat("    iifname \"", subnet.bridge, "\" oifname != \"", subnet.bridge,
+                   "\" oifname \"", kBridgePrefix, "*\" drop\n");
+    leave += cat("    ip saddr ", subnet.cidr, " oifname != \"", subnet.bridge, "\" masquerade\n");
+  }
+  std::string script = cat("add table inet ", table, "\ndelete table inet ", table, "\n",
+                           "table inet ", table, " {\n",
+                           "  chain forward {\n    type filter hook forward priority 0;\n",
+                           forward, "  }\n",
+                           "  chain leave {\n    type nat hook postrouting priority 100;\n", leave,
+                           "  }\n}\n");
+  constexpr std::string_view kHint = "install nftables, or start with --network none";
+  auto done = run_program({.argv = {"nft", "-f", "-"}, .input = script, .deadline = kPluginMs});
+  if (!done.ok())
+    return error(Code::kUnavailable, cat("the projects' networks cannot be kept apart: ",
+                                         done.error().message), {}, std::string(kHint));
+  if (done->exit_code != 0)
+    return error(Code::kUnavailable, cat("the projects' networks cannot be kept apart: nft: ",
+                                         trim(done->err)), {}, std::string(kHint));
+  return Ok;
+}
+
+Value Network::plugin_config(const Subnet& subnet) const {
+  Value ipam = Map{{"type", "host-local"},
+                   {"dataDir", options_.folder + "/leases"},
+                   {"ranges", List{List{Map{{"subnet", subnet.cidr}}}}},
+                   {"routes", List{Map{{"dst", "0.0.0.0/0"}}}}};
+  return Map{{"cniVersion", "0.4.0"},     {"name", subnet.bridge}, {"type", "bridge"},
+             {"bridge", subnet.bridge},   {"isGateway", true},     {"hairpinMode", false},
+             {"ipam", std::move(ipam)}};
+}
+
+Result<Value> Network::call_plugin(const char* command, const Subnet& subnet,
+                                   const std::string& container) const {
+  std::string netns = netns_path(container);
+  bool there = exists(netns);
+  TRY(ProgramOutput done,
+      run_program({.argv = {options_.plugins + "/bridge"},
+                   .env = {{"CNI_COMMAND", command},
+                           {"CNI_CONTAINERID", container},
+                           {"CNI_NETNS", there ? netns : ""},
+                           {"CNI_IFNAME", "eth0"},
+                           {"CNI_PATH", options_.plugins}},
+                   .input = wire::to_json(plugin_config(subnet)),
+                   .deadline = kPluginMs}));
+  auto said = wire::parse_json(done.out);
+  if (done.exit_code == 0) return said.ok() ? *said : Value();
+  std::string why = said.ok() ? said->text("msg") : std::string(trim(done.err + done.out));
+  return error(Code::kUnavailable, cat("the network plugin failed: ", why));
+}
+
+Status Network::create_namespace(const std::string& container) const {
+  TRY_STATUS(remove_netns(netns_path(container)));
+  return create_netns(netns_path(container));
+}
+
+Result<std::string> Network::attach(const std::string& project, const std::string& container) {
+  if (!options_.bridge) return std::string();
+  TRY(Subnet subnet, subnet_of(project));
+  TRY(Value result, call_plugin("ADD", subnet, container));
+  const Value* addresses = result.find("ips");
+  std::string address;
+  if (addresses && addresses->list() && !addresses->list()->empty())
+    address = addresses->list()->front().text("address");
+  return address.substr(0, address.find('/'));
+}
+
+Status Network::detach(const std::string& project, const std::string& container) {
+  std::optional<Subnet> subnet;
+  {
+    std::lock_guard guard(mutex_);
+    auto known = subnets_.find(project);
+    if (known != subnets_.end()) subnet = known->second;
+  }
+  Status released = Ok;
+  if (subnet)
+    if (auto done = call_plugin("DEL", *subnet, container); !done.ok()) released = done.error();
+  TRY_STATUS(remove_netns(netns_path(container)));
+  return released;
+}
+
+std::string Network::describe() const {
+  return options_.bridge ? std::string()
+                         : "containers have no network (started with --network none)";
+}
+
+}  // namespace tessera::local
