@@ -1,0 +1,97 @@
+// -v and --mount.
+
+#include "base/text.h"
+#include "cli/csv.h"
+#include "cli/run_flags.h"
+
+namespace tessera::cli {
+
+namespace {
+
+constexpr std::string_view kOnlyFolders =
+    "only folders of the node can be mounted: write /folder:/target, or ./folder:/target";
+
+// Without ".", ".." and doubled slashes. Links are not followed: the server sees the same names.
+std::string absolute(std::string_view path, const std::string& folder) {
+  std::vector<std::string> kept;
+  for (const std::string& part :
+       split(path.starts_with('/') ? path : cat(folder, "/", path), '/')) {
+    if (part == ".." && !kept.empty()) kept.pop_back();
+    if (!part.empty() && part != "." && part != "..") kept.push_back(part);
+  }
+  return cat("/", join(kept, "/"));
+}
+
+// One of the comma separated words behind the target.
+Status apply_mode(std::string_view mode, api::Volume& volume) {
+  if (mode == "ro" || mode == "readonly") {
+    volume.readOnly = true;
+    return Ok;
+  }
+  // The last three are docker's hints for file systems of a Mac; on Linux they change nothing.
+  for (std::string_view same : {"rw", "consistent", "cached", "delegated"})
+    if (mode == same) return Ok;
+  if (mode == "z" || mode == "Z")
+    return error(
+        Code::kInvalid,
+        cat("mode ", mode, " is not offered: files of the node keep their SELinux labels"));
+  return error(Code::kInvalid, cat("mode ", quoted(mode), " is not offered"), {}, "use ro or rw");
+}
+
+}  // namespace
+
+Result<api::Volume> parse_volume(std::string_view text, const std::string& folder) {
+  std::vector<std::string> parts = split(text, ':');
+  if (parts.size() < 2)
+    return error(Code::kInvalid, cat(quoted(text), " names no folder of the node"), {},
+                 std::string(kOnlyFolders));
+  if (parts.size() > 3)
+    return error(Code::kInvalid, cat(quoted(text), " has more than three parts"), {},
+                 "write source:target[:ro]");
+  api::Volume volume{.source = parts[0], .target = parts[1]};
+  if (volume.source.starts_with('.') || volume.source.starts_with('/'))
+    volume.source = absolute(volume.source, folder);
+  else
+    return error(Code::kInvalid, cat("named volumes like ", quoted(parts[0]), " are not offered"),
+                 {}, std::string(kOnlyFolders));
+  if (!volume.target.starts_with('/'))
+    return error(Code::kInvalid, cat("the target ", quoted(volume.target), " must begin with /"));
+  if (parts.size() == 3)
+    for (const std::string& mode : split(parts[2], ',')) TRY_STATUS(apply_mode(mode, volume));
+  return volume;
+}
+
+Result<api::Volume> parse_mount(std::string_view text) {
+  TRY(std::vector<std::string> fields, parse_csv_record(text));
+  api::Volume volume;
+  std::string type = "volume";  // docker's default
+  for (const std::string& field : fields) {
+    size_t equals = field.find('=');
+    std::string key = lower(field.substr(0, equals));
+    std::string value = equals == std::string::npos ? "true" : field.substr(equals + 1);
+    if (key == "type") {
+      type = value;
+    } else if (key == "source" || key == "src") {
+      volume.source = value;
+    } else if (key == "target" || key == "destination" || key == "dst") {
+      volume.target = value;
+    } else if (key == "readonly" || key == "ro") {
+      if (value != "true" && value != "false" && value != "1" && value != "0")
+        return error(Code::kInvalid, cat(key, " must be true or false, not ", quoted(value)));
+      volume.readOnly = value == "true" || value == "1";
+    } else if (key != "consistency") {  // a hint for a Mac
+      return error(Code::kInvalid, cat("key ", quoted(key), " is not offered"), {},
+                   "keys are type, source, target, readonly");
+    }
+  }
+  if (type != "bind")
+    return error(Code::kInvalid, cat("type ", quoted(type), " is not offered"), {},
+                 "write type=bind,source=/folder,target=/target");
+  if (volume.source.empty() || volume.target.empty())
+    return error(Code::kInvalid, "needs both source= and target=");
+  if (!volume.source.starts_with('/'))
+    return error(Code::kInvalid, cat("the source ", quoted(volume.source), " must begin with /"));
+  return volume;
+}
+
+}  // namespace tessera::cli
