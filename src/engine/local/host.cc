@@ -115,10 +115,4 @@ std::string resolver_file(const std::vector<std::string>& servers) {
   return out;
 }
 
-bool was_out_of_memory(const std::string& cgroups_path, bool cgroup_v2) {
-  std::string file = cgroup_v2 ? cat(kCgroups, cgroups_path, "/memory.events")
-                               : cat(kCgroups, "/memory", cgroups_path, "/memory.oom_control");
-  return number_in(text_of(file), "oom_kill ") > 0;
-}
-
 }  // namespace tessera::local

@@ -28,7 +28,4 @@ api::Node describe_host(const std::string& name);
 // loopback only, which a container cannot reach; `servers` when given.
 std::string resolver_file(const std::vector<std::string>& servers);
 
-// Whether the kernel's OOM killer was at work in a cgroup. False when it is gone already.
-bool was_out_of_memory(const std::string& cgroups_path, bool cgroup_v2);
-
 }  // namespace tessera::local

@@ -95,6 +95,7 @@ Lease::~Lease() {
 
 Status Lease::release(bool collect) {
   std::shared_ptr<const Connection> connection = std::move(client_.connection_);
+  if (!connection) return Ok;  // released before
   Call call(*connection, "delete a lease", collect ? kTaskMs : kQuickMs, {});
   services::leases::v1::DeleteRequest request;
   request.set_id(client_.lease_);

@@ -40,7 +40,6 @@ struct Image {
 class ImageStore {
  public:
   ImageStore(Containerd client, ImageStoreOptions options);
-  ~ImageStore() { stop(); }
 
   // Asks the registry, also when the image is here: kNotFound, kUnauthenticated, kPermissionDenied,
   // kUnavailable (cannot be reached), kExhausted (no room), each with a sentence. The same pull by
@@ -58,7 +57,8 @@ class ImageStore {
   // Containers made from it run on.
   Status remove(std::string_view reference);
 
-  // Ends pulls on their way, which fail, and refuses new ones.
+  // Ends pulls and imports on their way, which fail, and refuses new ones. Before the destructor,
+  // wait for all calls to return.
   void stop() { stopping_ = true; }
 
  private:

@@ -1,0 +1,46 @@
+#include "engine/local/cgroup.h"
+
+#include <csignal>
+#include <filesystem>
+
+#include "base/file.h"
+#include "base/text.h"
+
+namespace tessera::local {
+
+namespace {
+
+const char* const kRoot = "/sys/fs/cgroup";
+
+void add_processes(const std::filesystem::path& folder, std::vector<pid_t>& out) {
+  auto text = read_file(folder / "cgroup.procs");
+  for (const std::string& line : split(text.ok() ? *text : "", '\n'))
+    if (auto pid = to_int(line)) out.push_back(static_cast<pid_t>(*pid));
+  std::error_code failure;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, failure))
+    if (entry.is_directory(failure)) add_processes(entry.path(), out);
+}
+
+}  // namespace
+
+bool Cgroup::was_out_of_memory() const {
+  auto text = read_file(v2_ ? cat(kRoot, path_, "/memory.events")
+                            : cat(kRoot, "/memory", path_, "/memory.oom_control"));
+  constexpr std::string_view kKey = "oom_kill ";
+  for (const std::string& line : split(text.ok() ? *text : "", '\n'))
+    if (line.starts_with(kKey)) return to_int(line.substr(kKey.size())).value_or(0) > 0;
+  return false;
+}
+
+std::vector<pid_t> Cgroup::processes() const {
+  std::vector<pid_t> out;
+  // In the first version each controller has a tree of its own; this one guards the devices.
+  add_processes(v2_ ? cat(kRoot, path_) : cat(kRoot, "/devices", path_), out);
+  return out;
+}
+
+void Cgroup::kill() const {
+  for (pid_t pid : processes()) ::kill(pid, SIGKILL);
+}
+
+}  // namespace tessera::local

@@ -1,0 +1,29 @@
+#pragma once
+// What the kernel keeps of one container's processes.
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+namespace tessera::local {
+
+// A value: looks anew at each call. A cgroup that is gone is empty.
+class Cgroup {
+ public:
+  Cgroup(std::string path, bool v2) : path_(std::move(path)), v2_(v2) {}
+
+  // Whether the kernel's OOM killer was at work in it.
+  bool was_out_of_memory() const;
+  bool is_empty() const { return processes().empty(); }
+  // SIGKILL to each of its processes.
+  void kill() const;
+
+ private:
+  std::vector<pid_t> processes() const;
+
+  std::string path_;
+  bool v2_;
+};
+
+}  // namespace tessera::local

@@ -1,0 +1,226 @@
+#include "engine/local/launcher.h"
+
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <filesystem>
+#include <future>
+#include <thread>
+
+#include "accel/cdi.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "engine/local/log_writer.h"
+#include "engine/local/rootfs.h"
+#include "wire/json.h"
+
+namespace tessera::local {
+
+namespace {
+
+using engine::Launch;
+
+// Images in use on one machine are tens; this only bounds a server that runs for years.
+constexpr size_t kUserFilesLimit = 512;
+
+// What runc says comes in a chain of wrappings; the last link is what concerns the user.
+std::string plain_reason(std::string text) {
+  for (std::string_view begin : {"unable to start container process: ", "OCI runtime create failed: "})
+    if (size_t at = text.rfind(begin); at != std::string::npos) {
+      text = text.substr(at + begin.size());
+      break;
+    }
+  for (std::string_view end : {": unknown", ": OCI runtime error"})
+    if (text.ends_with(end)) text.resize(text.size() - end.size());
+  return text;
+}
+
+std::optional<StartFailure> failed(api::Reason reason, Error error) {
+  return StartFailure{reason, std::move(error)};
+}
+std::optional<StartFailure> failed(Error error) {
+  return StartFailure{api::Reason::kStartFailed, std::move(error)};
+}
+
+}  // namespace
+
+std::optional<StartFailure> Launcher::launch(const Launch& launch, const TaskPtr& task) {
+  auto failure = start(launch, task);
+  if (!failure) return std::nullopt;
+  (void)machine_.client.kill(task->container, {}, SIGKILL, true);
+  (void)machine_.client.delete_task(task->container);
+  Status cleared = clear(task->container, task->project);
+  if (!cleared.ok())
+    log::warn(cat("something is left of ", task->container, ": ", cleared.error().text()));
+  return failure;
+}
+
+std::optional<StartFailure> Launcher::start(const Launch& launch, const TaskPtr& task) {
+  const std::string& container = task->container;
+  auto image = find_image(launch);
+  if (!image.ok()) return failed(api::Reason::kImagePull, image.error());
+  auto edits = find_devices(launch);
+  if (!edits.ok()) return failed(api::Reason::kAcceleratorFault, edits.error());
+  if (machine_.tasks.update([&] { return task->cancelled; }))
+    return failed(api::Reason::kCancelled, error(Code::kConflict, "stopped before it started"));
+
+  // The snapshot is containerd's work, the rest ours: both at once.
+  auto snapshot = std::async(std::launch::async, [&] {
+    return machine_.client.prepare_snapshot(machine_.options.snapshotter, container,
+                                            image->chain_id,
+                                            {{"containerd.io/gc.root", "tessera"}});
+  });
+  std::string host_name = make_host_name(launch.job, launch.index);
+  std::string state = machine_.state_folder(container);
+  Status prepared = write_etc(container, host_name);
+  if (prepared.ok()) prepared = machine_.network.create_namespace(container);
+  auto volumes = pin_volumes(launch.volumes, launch.host_paths, state + "/volumes");
+  auto rootfs = snapshot.get();
+  if (!prepared.ok()) return failed(prepared.error());
+  if (!volumes.ok()) return failed(volumes.error());
+  if (!rootfs.ok()) return failed(rootfs.error());
+
+  auto files = user_files(*image, *rootfs);
+  if (!files.ok()) return failed(files.error());
+  auto user = resolve_user(launch.user.empty() ? image->config.user : launch.user, *files);
+  if (!user.ok()) return failed(user.error());
+  auto spec = make_spec({.launch = launch,
+                         .image = image->config,
+                         .user = *user,
+                         .edits = *edits,
+                         .volumes = volumes->bound(),
+                         .host_name = host_name,
+                         .netns_path = machine_.network.netns_path(container),
+                         .cgroups_path = machine_.cgroups_path(container),
+                         .etc_folder = state,
+                         .host = machine_.host});
+  if (!spec.ok()) return failed(spec.error());
+  Status recorded = make_record(launch, *image, *spec, container);
+  if (!recorded.ok()) return failed(recorded.error());
+  Status running = run(launch, task, *rootfs, host_name);
+  if (running.ok()) return std::nullopt;
+  Error why = running.error();
+  why.message = plain_reason(why.message);
+  return failed(std::move(why));
+}
+
+Result<Image> Launcher::find_image(const Launch& launch) {
+  if (launch.pull_policy == api::PullPolicy::kAlways)
+    return machine_.images.pull(launch.image, {});
+  auto here = machine_.images.resolve(launch.image);
+  bool pull = !here.ok() && here.error().code == Code::kNotFound &&
+              launch.pull_policy == api::PullPolicy::kIfNotPresent;
+  return pull ? machine_.images.pull(launch.image, {}) : here;
+}
+
+Result<accel::cdi::ContainerEdits> Launcher::find_devices(const Launch& launch) const {
+  if (launch.accelerators.empty()) return accel::cdi::ContainerEdits{};
+  std::vector<std::string> names;
+  for (const api::Accelerator& accelerator : launch.accelerators) {
+    if (accelerator.status.cdiDevice.empty())
+      return error(Code::kUnavailable,
+                   cat("device ", accelerator.metadata.name, " has no CDI name"), {},
+                   "its vendor's toolkit has not described it yet: see tessera doctor");
+    names.push_back(accelerator.status.cdiDevice);
+  }
+  return accel::cdi::Registry::load(accel::cdi::folders(machine_.options.cdi_folders))
+      .resolve(names);
+}
+
+Result<UserFiles> Launcher::user_files(const Image& image, const std::vector<Mount>& rootfs) {
+  {
+    std::lock_guard lock(mutex_);
+    auto known = user_files_.find(image.chain_id);
+    if (known != user_files_.end()) return known->second;
+  }
+  UserFiles files;
+  TRY_STATUS(with_rootfs(rootfs, [&](const std::string& root) { files = read_user_files(root); }));
+  std::lock_guard lock(mutex_);
+  if (user_files_.size() >= kUserFilesLimit) user_files_.clear();
+  user_files_[image.chain_id] = files;
+  return files;
+}
+
+// The hosts file gets the container's address once it has one: what is mounted is this very file.
+Status Launcher::write_etc(const std::string& container, const std::string& host_name) const {
+  std::string folder = machine_.state_folder(container);
+  TRY_STATUS(make_directories(folder, 0711));
+  TRY_STATUS(append_file(folder + "/hosts",
+                         "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n"));
+  TRY_STATUS(append_file(folder + "/hostname", host_name + "\n"));
+  return append_file(folder + "/resolv.conf", resolver_file(machine_.options.name_servers));
+}
+
+Status Launcher::make_record(const Launch& launch, const Image& image, const Value& spec,
+                             const std::string& container) const {
+  std::string stop_signal =
+      launch.stop_signal.empty() ? image.config.stop_signal : launch.stop_signal;
+  return machine_.client.create_container(
+      {.id = container,
+       .image = image.name,
+       .labels = {{std::string(kTaskLabel), launch.ref.task},
+                  {std::string(kAttemptLabel), cat(launch.ref.attempt)},
+                  {std::string(kProjectLabel), launch.project},
+                  {std::string(kJobLabel), launch.job},
+                  {std::string(kStopSignalLabel), stop_signal},
+                  {std::string(kStdinLabel), launch.stdin_open ? "open" : "none"}},
+       .runc = machine_.runc(),
+       .spec_json = wire::to_json(spec),
+       .snapshotter = machine_.options.snapshotter,
+       .snapshot_key = container});
+}
+
+// runc prepares the container while the network's plugin connects its namespace.
+Status Launcher::run(const Launch& launch, const TaskPtr& task, const std::vector<Mount>& rootfs,
+                     const std::string& host_name) {
+  const std::string& container = task->container;
+  auto network = std::async(std::launch::async, [&] {
+    return machine_.network.attach(task->project, container);
+  });
+  std::string uri = log_writer_uri(machine_.options.program, machine_.log_folder(task->ref),
+                                   machine_.options.log_limits);
+  Stdio stdio{.out = uri, .err = launch.tty ? "" : uri, .terminal = launch.tty};
+  Status input = Ok;
+  if (launch.stdin_open) {
+    stdio.in = machine_.stdin_path(container);
+    if (::mkfifo(stdio.in.c_str(), 0600) != 0) input = errno_error(cat("create ", stdio.in));
+  }
+  auto created = machine_.client.create_task(container, rootfs, stdio, machine_.runc());
+  auto address = network.get();
+  TRY_STATUS(input);
+  if (!created.ok()) return std::move(created).error();
+  if (!address.ok()) return std::move(address).error();
+  if (!address->empty())
+    TRY_STATUS(append_file(machine_.state_folder(container) + "/hosts",
+                           cat(*address, "\t", host_name, "\n")));
+  machine_.tasks.update([&] { task->started = wall_now(); });  // before it can end
+  auto started = machine_.client.start(container);
+  if (!started.ok()) return std::move(started).error();
+  return Ok;
+}
+
+Status Launcher::clear(const std::string& container, const std::string& project) {
+  // All are tried, whatever becomes of the others; the first failure is told.
+  Status first = Ok;
+  auto note = [&](Status status) {
+    bool gone = !status.ok() && status.error().code == Code::kNotFound;
+    if (!status.ok() && !gone && first.ok()) first = std::move(status);
+  };
+  note(machine_.network.detach(project, container));
+  note(machine_.client.delete_container(container));
+  note(machine_.client.remove_snapshot(machine_.options.snapshotter, container));
+  std::string state = machine_.state_folder(container);
+  unpin_leftovers(state + "/volumes");
+  std::error_code failure;
+  std::filesystem::remove_all(state, failure);
+  if (failure)
+    note(error(Code::kInternal, cat("remove ", state, ": ", failure.message())));
+  return first;
+}
+
+}  // namespace tessera::local

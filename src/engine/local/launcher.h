@@ -1,0 +1,45 @@
+#pragma once
+// Makes one attempt's container and starts it; and takes away what is left of one.
+
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "engine/local/machine.h"
+#include "engine/local/spec.h"
+
+namespace tessera::local {
+
+struct StartFailure {
+  api::Reason reason = api::Reason::kStartFailed;
+  Error error;
+};
+
+// Owned by the engine; methods are called on worker threads, for different containers at once.
+class Launcher {
+ public:
+  explicit Launcher(Machine& machine) : machine_(machine) {}
+
+  // nullopt: it runs. A failure has left nothing behind but its log folder.
+  std::optional<StartFailure> launch(const engine::Launch& launch, const TaskPtr& task);
+  // Everything of a container that has no task any more, except its log. Ok when there is nothing.
+  Status clear(const std::string& container, const std::string& project);
+
+ private:
+  std::optional<StartFailure> start(const engine::Launch& launch, const TaskPtr& task);
+  Result<Image> find_image(const engine::Launch& launch);
+  Result<accel::cdi::ContainerEdits> find_devices(const engine::Launch& launch) const;
+  Result<UserFiles> user_files(const Image& image, const std::vector<Mount>& rootfs);
+  Status write_etc(const std::string& container, const std::string& host_name) const;
+  Status make_record(const engine::Launch& launch, const Image& image, const Value& spec,
+                     const std::string& container) const;
+  Status run(const engine::Launch& launch, const TaskPtr& task, const std::vector<Mount>& rootfs,
+             const std::string& host_name);
+
+  Machine& machine_;
+  std::mutex mutex_;
+  std::map<std::string, UserFiles> user_files_;  // by chain id, which always means the same files
+};
+
+}  // namespace tessera::local

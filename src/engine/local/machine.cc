@@ -1,0 +1,53 @@
+#include "engine/local/machine.h"
+
+#include "base/text.h"
+#include "engine/local/names.h"
+
+namespace tessera::local {
+
+namespace {
+
+LocalOptions completed(LocalOptions options) {
+  if (options.containerd.data_folder.empty())
+    options.containerd.data_folder = options.data_folder + "/containerd";
+  if (options.containerd.run_folder.empty())
+    options.containerd.run_folder = options.run_folder + "/containerd";
+  return options;
+}
+
+}  // namespace
+
+Machine::Machine(LocalOptions wanted)
+    : options(completed(std::move(wanted))),
+      daemon(options.containerd),
+      client(Containerd::connect(daemon.socket())),
+      images(client, {.work_folder = folder() + "/images",
+                      .storage_folder = daemon.root(),
+                      .snapshotter = options.snapshotter,
+                      .insecure_registries = options.insecure_registries}),
+      network({.folder = folder() + "/net",
+               .owner = options.data_folder,
+               .bridge = options.bridge_network,
+               .pool = options.network_pool,
+               .plugins = options.cni_plugins}) {}
+
+std::string Machine::state_folder(const std::string& container) const {
+  return cat(folder(), "/state/", container);
+}
+std::string Machine::stdin_path(const std::string& container) const {
+  return state_folder(container) + "/stdin";
+}
+std::string Machine::task_log_folder(const std::string& task) const {
+  return cat(folder(), "/logs/", task);
+}
+std::string Machine::log_folder(const TaskRef& ref) const {
+  return cat(task_log_folder(ref.task), "/", ref.attempt);
+}
+std::string Machine::cgroups_path(const std::string& container) const {
+  return cat("/", private_name("tessera-", options.data_folder, {}), "/", container);
+}
+RuncOptions Machine::runc() const {
+  return {.binary = options.runc, .root = options.run_folder + "/runc"};
+}
+
+}  // namespace tessera::local
