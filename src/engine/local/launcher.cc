@@ -1,11 +1,5 @@
 #include "engine/local/launcher.h"
 
-#include <sched.h>
-#include <sys/mount.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <csignal>
 #include <filesystem>
 #include <future>
@@ -16,7 +10,9 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "engine/local/log_writer.h"
+#include "engine/local/pipes.h"
 #include "engine/local/rootfs.h"
+#include "engine/local/runc_text.h"
 #include "wire/json.h"
 
 namespace tessera::local {
@@ -27,18 +23,6 @@ using engine::Launch;
 
 // Images in use on one machine are tens; this only bounds a server that runs for years.
 constexpr size_t kUserFilesLimit = 512;
-
-// What runc says comes in a chain of wrappings; the last link is what concerns the user.
-std::string plain_reason(std::string text) {
-  for (std::string_view begin : {"unable to start container process: ", "OCI runtime create failed: "})
-    if (size_t at = text.rfind(begin); at != std::string::npos) {
-      text = text.substr(at + begin.size());
-      break;
-    }
-  for (std::string_view end : {": unknown", ": OCI runtime error"})
-    if (text.ends_with(end)) text.resize(text.size() - end.size());
-  return text;
-}
 
 std::optional<StartFailure> failed(api::Reason reason, Error error) {
   return StartFailure{reason, std::move(error)};
@@ -188,7 +172,7 @@ Status Launcher::run(const Launch& launch, const TaskPtr& task, const std::vecto
   Status input = Ok;
   if (launch.stdin_open) {
     stdio.in = machine_.stdin_path(container);
-    if (::mkfifo(stdio.in.c_str(), 0600) != 0) input = errno_error(cat("create ", stdio.in));
+    input = make_fifo(stdio.in);
   }
   auto created = machine_.client.create_task(container, rootfs, stdio, machine_.runc());
   auto address = network.get();

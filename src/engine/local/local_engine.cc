@@ -1,0 +1,273 @@
+#include "engine/local/local_engine.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <csignal>
+#include <filesystem>
+#include <mutex>
+
+#include "base/process.h"
+#include "base/text.h"
+#include "engine/local/launcher.h"
+#include "engine/local/log_reader.h"
+#include "engine/local/log_writer.h"
+#include "engine/local/machine.h"
+#include "engine/local/sessions.h"
+#include "engine/local/signals.h"
+#include "engine/local/supervisor.h"
+
+namespace tessera::local {
+
+namespace {
+
+using engine::ImageSummary;
+using engine::Launch;
+using engine::LogQuery;
+
+ImageSummary summary(const Image& image) {
+  auto reference = parse_reference(image.name);
+  return {.reference = reference.ok() ? reference->familiar() : image.name,
+          .digest = image.digest,
+          .size_bytes = image.size_bytes,
+          .created = image.config.created};
+}
+
+// One line whenever the phase changes or another tenth is done.
+ImageProgressSink lines(const engine::Progress& progress) {
+  if (!progress) return {};
+  auto last = std::make_shared<std::string>();
+  return [progress, last](const ImageProgress& now) {
+    std::string line(text(now.phase));
+    if (now.total > 0) line += cat(" ", now.done * 10 / now.total * 10, "% of ",
+                                   format_memory(MiB{(now.total >> 20) + 1}));
+    if (line != *last) progress(line);
+    *last = line;
+  };
+}
+
+std::string first_line(const std::vector<std::string>& argv) {
+  auto ran = run_program({.argv = argv});
+  return ran.ok() ? std::string(trim(split(ran->out, '\n')[0])) : std::string();
+}
+
+class LocalEngine final : public engine::Engine {
+ public:
+  explicit LocalEngine(LocalOptions options)
+      : machine_(std::move(options)),
+        launcher_(machine_),
+        stop_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+
+  ~LocalEngine() override {
+    machine_.images.stop();
+    ::eventfd_write(stop_.get(), 1);
+    std::unique_lock lock(mutex_);
+    idle_.wait(lock, [this] { return readers_ == 0; });
+  }
+
+  Status start(std::function<void(engine::Observation)> observe) override;
+  Result<api::Node> node() override;
+  Result<std::vector<engine::Running>> list() override;
+
+  Status ensure(const Launch& launch) override;
+  Status stop(const TaskRef& ref, std::string_view signal, Millis grace) override;
+  Status signal(const TaskRef& ref, std::string_view signal) override;
+  Status remove(const TaskRef& ref) override;
+  Status remove_logs(const std::string& task) override;
+
+  Status read_log(const LogQuery& query, const engine::LogSink& sink) override;
+  Result<std::unique_ptr<engine::Session>> exec(const engine::ExecRequest& request,
+                                                engine::SessionEvents events) override;
+  Result<std::unique_ptr<engine::Session>> attach(const TaskRef& ref,
+                                                  engine::SessionEvents events) override;
+
+  Result<std::vector<ImageSummary>> images() override;
+  Result<std::vector<ImageSummary>> import_image(const std::string& path,
+                                                 const std::string& reference,
+                                                 const engine::Progress& progress) override;
+  Result<ImageSummary> pull_image(const std::string& reference,
+                                  const engine::Credentials& credentials,
+                                  const engine::Progress& progress) override;
+  Status remove_image(const std::string& reference) override {
+    return machine_.images.remove(reference);
+  }
+
+ private:
+  bool is_running(const TaskPtr& task) {
+    return machine_.tasks.update([&] { return task->step == Step::kRunning; });
+  }
+  Status remove_container(const TaskPtr& task);
+
+  Machine machine_;
+  Launcher launcher_;
+  std::string runc_version_;
+  const Fd stop_;  // readable once the engine is being destroyed
+  std::mutex mutex_;
+  std::condition_variable idle_;
+  int readers_ = 0;  // of logs, under mutex_
+  std::unique_ptr<Supervisor> supervisor_;  // last: it calls the server until it is destroyed
+};
+
+Status LocalEngine::start(std::function<void(engine::Observation)> observe) {
+  for (const char* name : {"/logs", "/state", "/net", "/images"})
+    TRY_STATUS(make_directories(machine_.folder() + name, 0711));
+  TRY_STATUS(make_directories(machine_.options.run_folder, 0711));
+  machine_.host = find_host_limits(machine_.options.runc);
+  runc_version_ = first_line({machine_.options.runc, "--version"});
+  TRY_STATUS(machine_.daemon.start());
+  TRY_STATUS(machine_.client.create_namespace(kNamespace));
+  supervisor_ = std::make_unique<Supervisor>(machine_, launcher_, std::move(observe));
+  return supervisor_->start();
+}
+
+Result<api::Node> LocalEngine::node() {
+  api::Node node = describe_host(machine_.options.node_name);
+  auto version = machine_.client.version();
+  node.status.ready = version.ok();
+  node.status.message = version.ok() ? machine_.network.describe() : version.error().text();
+  node.status.engine = cat("containerd ", version.ok() ? *version : "(away)", ", ", runc_version_);
+  return node;
+}
+
+Result<std::vector<engine::Running>> LocalEngine::list() {
+  std::vector<engine::Running> out;
+  for (const TaskPtr& task : machine_.tasks.all()) {
+    Step step = machine_.tasks.update([&] { return task->step; });
+    if (step != Step::kFailed) out.push_back({task->ref, step != Step::kStarting});
+  }
+  return out;
+}
+
+Status LocalEngine::ensure(const Launch& launch) {
+  TRY_STATUS(machine_.tasks.check_attempt(launch.ref));
+  if (TaskPtr known = machine_.tasks.find(launch.ref.task)) {
+    if (known->ref == launch.ref) return Ok;
+    TRY_STATUS(remove_container(known));
+  }
+  // Before anything else, so that a follower of the log finds it.
+  TRY_STATUS(prepare_log_folder(machine_.log_folder(launch.ref)));
+  TaskPtr task = make_task(launch.ref, launch.project, launch.stdin_open);
+  machine_.tasks.put(task);
+  auto failure = launcher_.launch(launch, task);
+  if (!failure) {
+    supervisor_->report_started(task);
+    return Ok;
+  }
+  // An engine that is just away says nothing about the job: the caller tries again.
+  bool away = failure->reason == api::Reason::kStartFailed &&
+              failure->error.code == Code::kUnavailable;
+  if (away) {
+    machine_.tasks.erase(task);
+    return failure->error;
+  }
+  supervisor_->report_failed(task, *failure);
+  return Ok;
+}
+
+Status LocalEngine::stop(const TaskRef& ref, std::string_view signal, Millis grace) {
+  TRY_STATUS(machine_.tasks.check_attempt(ref));
+  TRY(int number, parse_signal(signal));
+  TaskPtr task = machine_.tasks.find(ref.task);
+  if (!task || task->ref != ref) return Ok;
+  return supervisor_->stop(task, number, grace);
+}
+
+Status LocalEngine::signal(const TaskRef& ref, std::string_view signal) {
+  TRY_STATUS(machine_.tasks.check_attempt(ref));
+  TRY(int number, parse_signal(signal));
+  TaskPtr task = machine_.tasks.find(ref.task);
+  if (!task || task->ref != ref || !is_running(task))
+    return error(Code::kNotFound, cat("task ", ref.task, " does not run"));
+  return machine_.client.kill(task->container, {}, number, /*all=*/true);
+}
+
+Status LocalEngine::remove_container(const TaskPtr& task) {
+  TRY_STATUS(supervisor_->end(task));
+  TRY_STATUS(launcher_.clear(task->container, task->project));
+  machine_.tasks.erase(task);
+  return Ok;
+}
+
+Status LocalEngine::remove(const TaskRef& ref) {
+  TRY_STATUS(machine_.tasks.check_attempt(ref));
+  TaskPtr task = machine_.tasks.find(ref.task);
+  return task ? remove_container(task) : Status(Ok);
+}
+
+Status LocalEngine::remove_logs(const std::string& task) {
+  std::string folder = machine_.task_log_folder(task);
+  std::error_code failure;
+  std::filesystem::remove_all(folder, failure);
+  if (failure) return error(Code::kInternal, cat("remove ", folder, ": ", failure.message()));
+  machine_.tasks.forget(task);
+  return Ok;
+}
+
+Status LocalEngine::read_log(const LogQuery& query, const engine::LogSink& sink) {
+  TaskPtr task = machine_.tasks.find(query.ref.task);
+  if (task && task->ref != query.ref) task = nullptr;
+  {
+    std::lock_guard lock(mutex_);
+    ++readers_;
+  }
+  Status status = read_log_folder(machine_.log_folder(query.ref), query,
+                                  {.over = task ? task->over.get() : -1, .stop = stop_.get()}, sink);
+  std::lock_guard lock(mutex_);
+  --readers_;
+  idle_.notify_all();
+  return status;
+}
+
+Result<std::unique_ptr<engine::Session>> LocalEngine::exec(const engine::ExecRequest& request,
+                                                           engine::SessionEvents events) {
+  TaskPtr task = machine_.tasks.find(request.task);
+  if (!task) return error(Code::kNotFound, cat("there is no container of task ", request.task));
+  if (!is_running(task))
+    return error(Code::kConflict, cat("the container of task ", request.task, " does not run"));
+  return start_exec(machine_, task, request, std::move(events));
+}
+
+Result<std::unique_ptr<engine::Session>> LocalEngine::attach(const TaskRef& ref,
+                                                             engine::SessionEvents events) {
+  TaskPtr task = machine_.tasks.find(ref.task);
+  if (!task || task->ref != ref)
+    return error(Code::kNotFound,
+                 cat("there is no container of attempt ", ref.attempt, " of task ", ref.task));
+  return start_attach(machine_, task, std::move(events));
+}
+
+Result<std::vector<ImageSummary>> LocalEngine::images() {
+  TRY(auto all, machine_.images.list());
+  std::vector<ImageSummary> out;
+  for (const Image& image : all) out.push_back(summary(image));
+  return out;
+}
+
+Result<std::vector<ImageSummary>> LocalEngine::import_image(const std::string& path,
+                                                            const std::string& reference,
+                                                            const engine::Progress& progress) {
+  TRY(auto imported, machine_.images.import(path, reference, lines(progress)));
+  std::vector<ImageSummary> out;
+  for (const Image& image : imported) out.push_back(summary(image));
+  return out;
+}
+
+Result<ImageSummary> LocalEngine::pull_image(const std::string& reference,
+                                             const engine::Credentials& credentials,
+                                             const engine::Progress& progress) {
+  TRY(Image image,
+      machine_.images.pull(reference,
+                           {credentials.user, credentials.password, credentials.auth_json},
+                           lines(progress)));
+  return summary(image);
+}
+
+}  // namespace
+
+std::unique_ptr<engine::Engine> make_local_engine(LocalOptions options) {
+  return std::make_unique<LocalEngine>(std::move(options));
+}
+
+}  // namespace tessera::local
