@@ -79,6 +79,12 @@ Status write_file(const std::string& path, std::string_view content, unsigned mo
   return written;
 }
 
+Status append_file(const std::string& path, std::string_view content, unsigned mode) {
+  Fd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, mode));
+  if (!fd) return errno_error(cat("open ", path));
+  return write_all(fd.get(), content, path);
+}
+
 Status make_directories(const std::string& path, unsigned mode) {
   std::error_code failure;
   std::filesystem::create_directories(path, failure);

@@ -9,6 +9,8 @@
 //  - At most one container per task, ever: ensure() of attempt n+1 first makes sure that n is gone.
 //  - Every ensure() that returned Ok is followed by exactly one kExited (after kStarted) or one
 //    kStartFailed observation, as long as the engine lives; after a restart list() tells what is.
+//  - list() names every container that was not removed yet, the exited ones too: what it does not
+//    name is lost. So the server never takes an exit that is still to be reported for a loss.
 //  - kExited is reported only after every process of the container is gone, so that its devices are
 //    free to be given to the next one.
 
@@ -53,6 +55,8 @@ struct Launch {
   std::string stop_signal;  // "SIGTERM"; the image's when empty
   Millis stop_grace;
   std::vector<api::Volume> volumes;  // already checked against the project's allow-list
+  // That list: links in a volume's path must not lead out of it. No link is followed when empty.
+  std::vector<std::string> host_paths;
   std::vector<api::Allocation> allocations;
   std::vector<api::Accelerator> accelerators;  // the allocated ones, same order
   bool tty = false;
@@ -67,9 +71,10 @@ struct Observation {
   What what = What::kStarted;
   int exit_code = 0;        // kExited: 128 + signal when a signal ended it
   bool oom_killed = false;  // kExited: the kernel's OOM killer ended a process of it
-  api::Reason reason =
-      api::Reason::kNone;  // kStartFailed: kImagePull, kStartFailed, kAcceleratorFault
-  std::string message;     // kStartFailed: one sentence for the user
+  // kStartFailed: kImagePull, kStartFailed, kAcceleratorFault or kCancelled. kExited: kLost when
+  // nobody knows how it ended (then the exit code is 255).
+  api::Reason reason = api::Reason::kNone;
+  std::string message;  // kStartFailed, kLost: one sentence for the user
   Instant at;
 };
 
@@ -85,7 +90,8 @@ struct LogQuery {
   std::optional<Instant> since;
   bool timestamps = false;  // RFC 3339 in front of each line
 };
-// Gets pieces of log text (stream 1 = stdout, 2 = stderr); returns false to stop.
+// Gets pieces of log text (stream 1 = stdout, 2 = stderr); returns false to stop. While there is
+// nothing to read it is asked now and then with no text.
 using LogSink = std::function<bool(int stream, std::string_view text)>;
 
 // A process inside a container with its streams, for exec and attach. Thread-safe.
@@ -100,7 +106,8 @@ class Session {
 };
 struct SessionEvents {
   std::function<void(int stream, std::string_view bytes)> on_output;
-  std::function<void(int exit_code)> on_exit;  // exactly once, last
+  // Exactly once, last; but not of an attach that lets go.
+  std::function<void(int exit_code)> on_exit;
 };
 struct ExecRequest {
   std::string task;
@@ -135,7 +142,7 @@ class Engine {
   // else.
   virtual Status start(std::function<void(Observation)> observe) = 0;
   virtual Result<api::Node> node() = 0;             // this machine: name, size, readiness
-  virtual Result<std::vector<Running>> list() = 0;  // every container of ours, created or running
+  virtual Result<std::vector<Running>> list() = 0;  // every container of ours not removed yet
 
   virtual Status ensure(const Launch& launch) = 0;
   // Signal to all processes of the container, then SIGKILL after `grace`. Returns at once; the exit
