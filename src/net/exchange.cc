@@ -12,10 +12,14 @@ struct Exchange::State {
   explicit State(ExchangeOrigin from) : origin(std::move(from)) {}
   ~State() {
     if (answered) return;
-    log::error(cat(origin.label, ": the handler gave no answer"));
-    give(origin.render(error(Code::kInternal,
-                             "the server gave no answer to this request: this is "
-                             "a fault in Tessera, please report it")));
+    origin.loop->dispatch([sink = origin.sink, label = origin.label, render = origin.render] {
+      auto waiting = sink.lock();
+      if (!waiting) return;
+      log::error(cat(label, ": the handler gave no answer"));
+      waiting->answer(render(error(Code::kInternal,
+                                   "the server gave no answer to this request: this is a fault in "
+                                   "Tessera, please report it")));
+    });
   }
 
   bool give(Answer answer) {

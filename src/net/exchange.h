@@ -45,11 +45,13 @@ class BodyStream {
   const std::shared_ptr<Outbox> out_;
 };
 
+inline constexpr char kClientGone[] = "the client closed the connection";
+
 // Closes an outbox when nobody is left to read it: the connection went before the answer came.
 class OutboxReader {
  public:
   explicit OutboxReader(std::shared_ptr<Outbox> out) : out_(std::move(out)) {}
-  ~OutboxReader() { out_->close("the client is gone"); }
+  ~OutboxReader() { out_->close(kClientGone); }
   OutboxReader(const OutboxReader&) = delete;
   OutboxReader& operator=(const OutboxReader&) = delete;
   Outbox* operator->() const { return out_.get(); }

@@ -43,8 +43,8 @@ constexpr auto kTuple = asio::as_tuple(asio::use_awaitable_t<Executor>());
 // After a refusal: how long the rest of the request is read, so that the client sees the answer
 // rather than a reset.
 constexpr int64_t kLingerMs = 2'000;
-// Read at once where only the end of the input matters.
-constexpr size_t kDiscardBytes = 16 << 10;
+// Read at once: Beast reads what a buffer has room for, and 512 bytes when it has none.
+constexpr size_t kReadBytes = 16 << 10;
 
 Stream stream_over(asio::io_context& context, Fd socket) {
   return Stream(context, asio::generic::stream_protocol(AF_UNIX, 0), socket.release());
@@ -67,7 +67,9 @@ class HttpConnection final : public Connection,
       : host_(std::move(host)),
         peer_(peer),
         stream_(stream_over(host_->loop->context(), std::move(socket))),
-        buffer_(host_->limits.header_bytes + kDiscardBytes) {}
+        buffer_(host_->limits.header_bytes + kReadBytes) {
+    buffer_.reserve(kReadBytes);
+  }
 
   void start() override { spawn(run(std::nullopt)); }
   void cut(const std::string& reason) override;
@@ -97,6 +99,7 @@ class HttpConnection final : public Connection,
   Next begin_websocket(UpgradeAnswer answer);
   Task<void> write_chunks();
   Task<void> watch_client();
+  Task<void> watch_while_pending();
   Task<void> discard_input();
 
   const std::shared_ptr<const ConnectionHost> host_;
@@ -157,15 +160,30 @@ void HttpConnection::answer(Answer answer) {
     spawn(run(std::move(answer)));
 }
 
+// A client that leaves before the answer comes is let go of at once: an answer may take hours. One
+// that sends its next request already is not watched further.
+Task<void> HttpConnection::watch_while_pending() {
+  auto [failed] = co_await stream_.async_wait(Stream::wait_read, kTuple);
+  char byte;
+  if (!failed && !ended_ && ::recv(stream_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0)
+    cut(kClientGone);
+}
+
 Task<void> HttpConnection::run(std::optional<Answer> answer) {
   Next next = Next::kRequest;
-  if (answer) next = co_await write_answer(std::move(*answer));
+  if (answer) {
+    error_code ignored;
+    stream_.cancel(ignored);  // the watch
+    next = co_await write_answer(std::move(*answer));
+  }
   while (next == Next::kRequest) {
     next = co_await serve_request();
     if (early_answer_) {
       Answer early = std::move(*early_answer_);
       early_answer_.reset();
       next = co_await write_answer(std::move(early));
+    } else if (next == Next::kElsewhere) {
+      spawn(watch_while_pending());
     }
   }
   if (next == Next::kClose) end();
@@ -309,7 +327,7 @@ Task<void> HttpConnection::write_chunks() {
     if (chunked_ && bytes > 0) parts.push_back(asio::buffer("\r\n", 2));
     if (chunked_ && batch->last) parts.push_back(asio::buffer("0\r\n\r\n", 5));
     auto [failed, written] = co_await asio::async_write(stream_, parts, kTuple);
-    if (failed) co_return cut("the client closed the connection");
+    if (failed) co_return cut(kClientGone);
     (*out)->delivered();
     if (batch->last) {
       (*out)->close("");
@@ -321,11 +339,11 @@ Task<void> HttpConnection::write_chunks() {
 // A stream's client has nothing more to say: what it sends is dropped, its end is what we wait for.
 Task<void> HttpConnection::watch_client() {
   co_await discard_input();
-  if (!ended_) cut("the client closed the connection");
+  if (!ended_) cut(kClientGone);
 }
 
 Task<void> HttpConnection::discard_input() {
-  std::vector<char> scrap(kDiscardBytes);
+  std::vector<char> scrap(kReadBytes);
   while (true) {
     auto [failed, bytes] = co_await stream_.async_read_some(asio::buffer(scrap), kTuple);
     if (failed) co_return;
@@ -355,7 +373,9 @@ std::shared_ptr<Connection> serve_http(std::shared_ptr<const ConnectionHost> hos
 // ---- The client's side ----
 
 struct ClientConnection::Impl {
-  explicit Impl(Fd socket) : stream(stream_over(context, std::move(socket))) {}
+  explicit Impl(Fd socket) : stream(stream_over(context, std::move(socket))) {
+    buffer.reserve(kReadBytes);
+  }
 
   using Parser = http::response_parser<http::string_body>;
   // Puts the outcome into `outcome`, and into `head` as soon as status and headers are there.
@@ -367,7 +387,7 @@ struct ClientConnection::Impl {
 
   asio::io_context context{1};
   Stream stream;
-  flat_buffer buffer{kHeaderLimit + kDiscardBytes};
+  flat_buffer buffer{kHeaderLimit + kReadBytes};
   bool reusable = true;
   std::optional<Response> head;
   std::optional<Result<Response>> outcome;
@@ -428,7 +448,8 @@ Task<Result<Response>> ClientConnection::Impl::exchange(const Request& request,
 }
 
 Task<error_code> ClientConnection::Impl::read_body(Parser& parser, const OnChunk* on_chunk) {
-  parser.eager(true);
+  // Eager parsing asks for more input before it gives out what it has.
+  parser.eager(!on_chunk);
   while (true) {
     std::string& body = parser.get().body();
     if (on_chunk && !body.empty()) {

@@ -299,6 +299,23 @@ TEST(Client, GivesUpAtTheDeadline) {
   EXPECT_EQ(response.error().code, Code::kTimeout);
 }
 
+TEST(Server, DoesNotWaitForAnAnswerThatNobodyWantsAnymore) {
+  ServerOptions options;
+  options.limits.connections = 1;
+  std::vector<Exchange> kept;
+  TestServer test(
+      [&](Request request, Peer, Exchange exchange) {
+        if (request.path == "/wait") return kept.push_back(exchange);
+        exchange.respond({});
+      },
+      options);
+  EXPECT_FALSE(test.client.request({"GET", "/wait", {}, {}, ""}, Millis{20}).ok());
+  // The one connection is free again as soon as the server has noticed.
+  while (test.client.request({})->status != 200) {
+  }
+  kept.clear();
+}
+
 TEST(Client, NoticesAServerThatWasReplaced) {
   PrivateFolder folder;
   auto server = std::make_unique<Server>(echo);
