@@ -33,9 +33,12 @@ std::string two_digits(int64_t number) {
 
 }  // namespace
 
-std::string Table::text(bool with_headers) const {
-  std::vector<size_t> widths(headers.size());
-  for (size_t i = 0; with_headers && i < headers.size(); ++i) widths[i] = width(headers[i]);
+std::string Table::text(bool with_headers, std::vector<size_t>* remembered) const {
+  std::vector<size_t> own;
+  std::vector<size_t>& widths = remembered ? *remembered : own;
+  widths.resize(headers.size());
+  for (size_t i = 0; with_headers && i < headers.size(); ++i)
+    widths[i] = std::max(widths[i], width(headers[i]));
   for (const auto& row : rows)
     for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width(row[i]));
   std::string out;

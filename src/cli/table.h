@@ -15,7 +15,8 @@ struct Table {
   std::vector<std::vector<std::string>> rows;
 
   // Columns are as wide as their widest cell, three blanks apart, nothing behind the last one.
-  std::string text(bool with_headers = true) const;
+  // `widths` remembers them for rows that follow in a later table.
+  std::string text(bool with_headers = true, std::vector<size_t>* widths = nullptr) const;
 };
 
 // kubectl's short form of a time span: "45s", "12m", "3h", "5d".

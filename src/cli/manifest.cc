@@ -1,0 +1,64 @@
+#include "cli/manifest.h"
+
+#include "base/file.h"
+#include "base/text.h"
+#include "wire/json.h"
+#include "wire/yaml.h"
+
+namespace tessera::cli {
+
+namespace {
+
+Result<std::vector<Value>> read_documents(std::string_view text) {
+  if (!trim(text).starts_with('{')) return wire::parse_yaml_stream(text);
+  TRY(Value document, wire::parse_json(text));
+  return std::vector<Value>{std::move(document)};
+}
+
+// The items of a list, else the document itself.
+std::vector<Value> flattened(std::vector<Value> documents) {
+  std::vector<Value> out;
+  for (Value& document : documents) {
+    const Value* items = document.find("items");
+    if (document.text("kind").ends_with("List") && items && items->list())
+      out.insert(out.end(), items->list()->begin(), items->list()->end());
+    else
+      out.push_back(std::move(document));
+  }
+  return out;
+}
+
+Result<Manifest> read_manifest(Value document) {
+  TRY(auto unwrapped, api::unwrap(std::move(document)));
+  Manifest out;
+  TRY(out.kind, find_object_kind(unwrapped.first->kind));
+  if (!out.kind->create)
+    return error(Code::kInvalid,
+                 cat("a ", out.kind->kind, " is observed by the server; it cannot be written"),
+                 "kind");
+  TRY(out.object, out.kind->normal(unwrapped.second));
+  return out;
+}
+
+}  // namespace
+
+Result<std::vector<Manifest>> read_manifests(std::string_view text) {
+  TRY(std::vector<Value> documents, read_documents(text));
+  documents = flattened(std::move(documents));
+  std::vector<Manifest> out;
+  for (size_t i = 0; i < documents.size(); ++i) {
+    auto manifest = read_manifest(std::move(documents[i]));
+    if (!manifest.ok() && documents.size() > 1)
+      return std::move(manifest).error().in(cat("object ", i + 1));
+    if (!manifest.ok()) return std::move(manifest).error();
+    out.push_back(std::move(*manifest));
+  }
+  if (out.empty()) return error(Code::kInvalid, "there is no object in it");
+  return out;
+}
+
+Result<std::string> read_manifest_file(const Console& console, const std::string& path) {
+  return path == "-" ? console.read_input(kManifestLimit) : read_file(path, kManifestLimit);
+}
+
+}  // namespace tessera::cli
