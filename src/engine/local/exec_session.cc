@@ -112,9 +112,13 @@ class ExecSession final : public engine::Session {
       return path;
     };
     TRY(stdio.out, open_fifo("out", O_RDONLY, output_[0]));
-    if (!request.tty) TRY(stdio.err, open_fifo("err", O_RDONLY, output_[1]));
+    if (!request.tty) {
+      TRY(stdio.err, open_fifo("err", O_RDONLY, output_[1]));
+    }
     // For reading as well, so that it opens before the shim is there.
-    if (request.stdin_open) TRY(stdio.in, open_fifo("in", O_RDWR, input_));
+    if (request.stdin_open) {
+      TRY(stdio.in, open_fifo("in", O_RDWR, input_));
+    }
     return stdio;
   }
 

@@ -72,8 +72,8 @@ HostLimits find_host_limits(const std::string& runc) {
   std::string root = kCgroups;
   out.swap_limit = out.cgroup_v2 ? any_child_has(root, "memory.swap.max")
                                  : exists(root + "/memory/memory.memsw.limit_in_bytes");
-  out.cpu_quota = out.cgroup_v2 ? any_child_has(root, "cpu.max")
-                                : exists(root + "/cpu/cpu.cfs_quota_us");
+  out.cpu_quota =
+      out.cgroup_v2 ? any_child_has(root, "cpu.max") : exists(root + "/cpu/cpu.cfs_quota_us");
   out.open_files = hard_limit(RLIMIT_NOFILE);
   out.locked_bytes = hard_limit(RLIMIT_MEMLOCK);
   out.oom_score_adj =

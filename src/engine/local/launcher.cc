@@ -94,8 +94,7 @@ std::optional<StartFailure> Launcher::start(const Launch& launch, const TaskPtr&
 }
 
 Result<Image> Launcher::find_image(const Launch& launch) {
-  if (launch.pull_policy == api::PullPolicy::kAlways)
-    return machine_.images.pull(launch.image, {});
+  if (launch.pull_policy == api::PullPolicy::kAlways) return machine_.images.pull(launch.image, {});
   auto here = machine_.images.resolve(launch.image);
   bool pull = !here.ok() && here.error().code == Code::kNotFound &&
               launch.pull_policy == api::PullPolicy::kIfNotPresent;
@@ -163,9 +162,8 @@ Status Launcher::make_record(const Launch& launch, const Image& image, const Val
 Status Launcher::run(const Launch& launch, const TaskPtr& task, const std::vector<Mount>& rootfs,
                      const std::string& host_name) {
   const std::string& container = task->container;
-  auto network = std::async(std::launch::async, [&] {
-    return machine_.network.attach(task->project, container);
-  });
+  auto network = std::async(std::launch::async,
+                            [&] { return machine_.network.attach(task->project, container); });
   std::string uri = log_writer_uri(machine_.options.program, machine_.log_folder(task->ref),
                                    machine_.options.log_limits);
   Stdio stdio{.out = uri, .err = launch.tty ? "" : uri, .terminal = launch.tty};
@@ -202,8 +200,7 @@ Status Launcher::clear(const std::string& container, const std::string& project)
   unpin_leftovers(state + "/volumes");
   std::error_code failure;
   std::filesystem::remove_all(state, failure);
-  if (failure)
-    note(error(Code::kInternal, cat("remove ", state, ": ", failure.message())));
+  if (failure) note(error(Code::kInternal, cat("remove ", state, ": ", failure.message())));
   return first;
 }
 

@@ -41,8 +41,9 @@ ImageProgressSink lines(const engine::Progress& progress) {
   auto last = std::make_shared<std::string>();
   return [progress, last](const ImageProgress& now) {
     std::string line(text(now.phase));
-    if (now.total > 0) line += cat(" ", now.done * 10 / now.total * 10, "% of ",
-                                   format_memory(MiB{(now.total >> 20) + 1}));
+    if (now.total > 0)
+      line += cat(" ", now.done * 10 / now.total * 10, "% of ",
+                  format_memory(MiB{(now.total >> 20) + 1}));
     if (line != *last) progress(line);
     *last = line;
   };
@@ -106,7 +107,7 @@ class LocalEngine final : public engine::Engine {
   const Fd stop_;  // readable once the engine is being destroyed
   std::mutex mutex_;
   std::condition_variable idle_;
-  int readers_ = 0;  // of logs, under mutex_
+  int readers_ = 0;                         // of logs, under mutex_
   std::unique_ptr<Supervisor> supervisor_;  // last: it calls the server until it is destroyed
 };
 
@@ -156,8 +157,8 @@ Status LocalEngine::ensure(const Launch& launch) {
     return Ok;
   }
   // An engine that is just away says nothing about the job: the caller tries again.
-  bool away = failure->reason == api::Reason::kStartFailed &&
-              failure->error.code == Code::kUnavailable;
+  bool away =
+      failure->reason == api::Reason::kStartFailed && failure->error.code == Code::kUnavailable;
   if (away) {
     machine_.tasks.erase(task);
     return failure->error;
@@ -212,8 +213,9 @@ Status LocalEngine::read_log(const LogQuery& query, const engine::LogSink& sink)
     std::lock_guard lock(mutex_);
     ++readers_;
   }
-  Status status = read_log_folder(machine_.log_folder(query.ref), query,
-                                  {.over = task ? task->over.get() : -1, .stop = stop_.get()}, sink);
+  Status status =
+      read_log_folder(machine_.log_folder(query.ref), query,
+                      {.over = task ? task->over.get() : -1, .stop = stop_.get()}, sink);
   std::lock_guard lock(mutex_);
   --readers_;
   idle_.notify_all();
@@ -257,10 +259,9 @@ Result<std::vector<ImageSummary>> LocalEngine::import_image(const std::string& p
 Result<ImageSummary> LocalEngine::pull_image(const std::string& reference,
                                              const engine::Credentials& credentials,
                                              const engine::Progress& progress) {
-  TRY(Image image,
-      machine_.images.pull(reference,
-                           {credentials.user, credentials.password, credentials.auth_json},
-                           lines(progress)));
+  TRY(Image image, machine_.images.pull(
+                       reference, {credentials.user, credentials.password, credentials.auth_json},
+                       lines(progress)));
   return summary(image);
 }
 

@@ -1,6 +1,7 @@
 #include "engine/local/machine.h"
 
 #include "base/text.h"
+#include "engine/local/containerd/snapshotter.h"
 #include "engine/local/names.h"
 
 namespace tessera::local {
@@ -12,6 +13,11 @@ LocalOptions completed(LocalOptions options) {
     options.containerd.data_folder = options.data_folder + "/containerd";
   if (options.containerd.run_folder.empty())
     options.containerd.run_folder = options.run_folder + "/containerd";
+  if (options.snapshotter.empty()) {
+    auto picked = pick_snapshotter(options.containerd.data_folder + "/root");
+    // A folder that cannot be written is what containerd's start will fail with, too.
+    options.snapshotter = picked.ok() ? *picked : "overlayfs";
+  }
   return options;
 }
 

@@ -48,7 +48,7 @@ Result<Range> parse_range(const std::string& cidr) {
   in_addr address{};
   auto bits = parts.size() == 2 ? to_int(parts[1]) : std::nullopt;
   if (!bits || *bits < 8 || *bits > 30 || ::inet_pton(AF_INET, parts[0].c_str(), &address) != 1)
-    return error(Code::kInvalid, cat(quoted(cidr), " is no range of IPv4 addresses"), {},
+    return error(Code::kInvalid, cat(tessera::quoted(cidr), " is no range of IPv4 addresses"), {},
                  "write it like 10.137.0.0/16");
   uint32_t mask = ~uint32_t{0} << (32 - *bits);
   return Range{::ntohl(address.s_addr) & mask, static_cast<int>(*bits)};
@@ -113,9 +113,9 @@ Status Network::start(const std::set<std::string>& live) {
   if (!options_.bridge) return Ok;
   for (const char* plugin : {"bridge", "host-local"})
     if (!exists(cat(options_.plugins, "/", plugin)))
-      return error(Code::kUnavailable, cat("there is no CNI plugin ", plugin, " in ",
-                                           options_.plugins),
-                   {}, "install containernetworking-plugins, or start with --network none");
+      return error(Code::kUnavailable,
+                   cat("there is no CNI plugin ", plugin, " in ", options_.plugins), {},
+                   "install containernetworking-plugins, or start with --network none");
   std::lock_guard guard(mutex_);
   TRY_STATUS(load_subnets());
   std::vector<std::string> projects;
@@ -127,8 +127,8 @@ Status Network::start(const std::set<std::string>& live) {
 Status Network::load_subnets() {
   for (const std::string& project : files_in(options_.folder + "/projects")) {
     TRY(std::string cidr, read_file(cat(options_.folder, "/projects/", project)));
-    subnets_[project] = {std::string(trim(cidr)), private_name(kBridgePrefix, options_.owner,
-                                                               project)};
+    subnets_[project] = {std::string(trim(cidr)),
+                         private_name(kBridgePrefix, options_.owner, project)};
   }
   return Ok;
 }
@@ -211,20 +211,20 @@ Status Network::apply_rules() const {
                    "\" oifname \"", kBridgePrefix, "*\" drop\n");
     leave += cat("    ip saddr ", subnet.cidr, " oifname != \"", subnet.bridge, "\" masquerade\n");
   }
-  std::string script = cat("add table inet ", table, "\ndelete table inet ", table, "\n",
-                           "table inet ", table, " {\n",
-                           "  chain forward {\n    type filter hook forward priority 0;\n",
-                           forward, "  }\n",
-                           "  chain leave {\n    type nat hook postrouting priority 100;\n", leave,
-                           "  }\n}\n");
+  std::string script =
+      cat("add table inet ", table, "\ndelete table inet ", table, "\n", "table inet ", table,
+          " {\n", "  chain forward {\n    type filter hook forward priority 0;\n", forward, "  }\n",
+          "  chain leave {\n    type nat hook postrouting priority 100;\n", leave, "  }\n}\n");
   constexpr std::string_view kHint = "install nftables, or start with --network none";
   auto done = run_program({.argv = {"nft", "-f", "-"}, .input = script, .deadline = kPluginMs});
   if (!done.ok())
-    return error(Code::kUnavailable, cat("the projects' networks cannot be kept apart: ",
-                                         done.error().message), {}, std::string(kHint));
+    return error(Code::kUnavailable,
+                 cat("the projects' networks cannot be kept apart: ", done.error().message), {},
+                 std::string(kHint));
   if (done->exit_code != 0)
-    return error(Code::kUnavailable, cat("the projects' networks cannot be kept apart: nft: ",
-                                         trim(done->err)), {}, std::string(kHint));
+    return error(Code::kUnavailable,
+                 cat("the projects' networks cannot be kept apart: nft: ", trim(done->err)), {},
+                 std::string(kHint));
   return Ok;
 }
 
@@ -233,8 +233,8 @@ Value Network::plugin_config(const Subnet& subnet) const {
                    {"dataDir", options_.folder + "/leases"},
                    {"ranges", List{List{Map{{"subnet", subnet.cidr}}}}},
                    {"routes", List{Map{{"dst", "0.0.0.0/0"}}}}};
-  return Map{{"cniVersion", "0.4.0"},     {"name", subnet.bridge}, {"type", "bridge"},
-             {"bridge", subnet.bridge},   {"isGateway", true},     {"hairpinMode", false},
+  return Map{{"cniVersion", "0.4.0"},   {"name", subnet.bridge}, {"type", "bridge"},
+             {"bridge", subnet.bridge}, {"isGateway", true},     {"hairpinMode", false},
              {"ipam", std::move(ipam)}};
 }
 
@@ -242,15 +242,14 @@ Result<Value> Network::call_plugin(const char* command, const Subnet& subnet,
                                    const std::string& container) const {
   std::string netns = netns_path(container);
   bool there = exists(netns);
-  TRY(ProgramOutput done,
-      run_program({.argv = {options_.plugins + "/bridge"},
-                   .env = {{"CNI_COMMAND", command},
-                           {"CNI_CONTAINERID", container},
-                           {"CNI_NETNS", there ? netns : ""},
-                           {"CNI_IFNAME", "eth0"},
-                           {"CNI_PATH", options_.plugins}},
-                   .input = wire::to_json(plugin_config(subnet)),
-                   .deadline = kPluginMs}));
+  TRY(ProgramOutput done, run_program({.argv = {options_.plugins + "/bridge"},
+                                       .env = {{"CNI_COMMAND", command},
+                                               {"CNI_CONTAINERID", container},
+                                               {"CNI_NETNS", there ? netns : ""},
+                                               {"CNI_IFNAME", "eth0"},
+                                               {"CNI_PATH", options_.plugins}},
+                                       .input = wire::to_json(plugin_config(subnet)),
+                                       .deadline = kPluginMs}));
   auto said = wire::parse_json(done.out);
   if (done.exit_code == 0) return said.ok() ? *said : Value();
   std::string why = said.ok() ? said->text("msg") : std::string(trim(done.err + done.out));

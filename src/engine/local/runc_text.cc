@@ -5,10 +5,9 @@
 namespace tessera::local {
 
 std::string plain_reason(std::string text) {
-  constexpr std::string_view kBegins[] = {"unable to start container process: ",
-                                          "OCI runtime create failed: ",
-                                          "OCI runtime start failed: ",
-                                          "OCI runtime exec failed: "};
+  constexpr std::string_view kBegins[] = {
+      "unable to start container process: ", "OCI runtime create failed: ",
+      "OCI runtime start failed: ", "OCI runtime exec failed: "};
   for (std::string_view begin : kBegins)
     if (size_t at = text.rfind(begin); at != std::string::npos) {
       text = text.substr(at + begin.size());

@@ -34,14 +34,16 @@ constexpr std::string_view kAllowed[] = {
     "io_cancel io_destroy io_getevents io_pgetevents io_pgetevents_time64 io_setup io_submit",
     // Memory
     "brk madvise map_shadow_stack membarrier memfd_create memfd_secret mincore mlock mlock2 "
-    "mlockall mmap mmap2 mprotect mremap mseal msync munlock munlockall munmap pkey_alloc pkey_free "
+    "mlockall mmap mmap2 mprotect mremap mseal msync munlock munlockall munmap pkey_alloc "
+    "pkey_free "
     "pkey_mprotect remap_file_pages process_mrelease cachestat",
     // Placement on NUMA nodes: docker keeps it for CAP_SYS_NICE, but data loaders and collective
     // libraries want it, and it concerns their own pages only.
     "get_mempolicy mbind set_mempolicy set_mempolicy_home_node",
     // Sockets (socket() itself is below)
     "accept accept4 bind connect getpeername getsockname getsockopt listen recv recvfrom recvmmsg "
-    "recvmmsg_time64 recvmsg send sendmmsg sendmsg sendto setsockopt shutdown socketcall socketpair",
+    "recvmmsg_time64 recvmsg send sendmmsg sendmsg sendto setsockopt shutdown socketcall "
+    "socketpair",
     // Processes and threads
     "arch_prctl capget capset execve execveat exit exit_group fork futex futex_requeue "
     "futex_time64 futex_wait futex_waitv futex_wake get_robust_list get_thread_area getcpu getpgid "
@@ -78,8 +80,8 @@ constexpr std::string_view kAllowed[] = {
     "chroot",
 };
 
-// CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET: no new namespaces, and so none of
-// the kernel's code that only root can reach elsewhere.
+// CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET: no new namespaces, and so none
+// of the kernel's code that only root can reach elsewhere.
 constexpr int64_t kNewNamespaces = 0x7E020000;
 
 // ADDR_NO_RANDOMIZE and the like stay away; these are Linux, Linux on 32 bits, BSD, and the
@@ -101,10 +103,9 @@ Value allow(Value names) {
 
 Value allow_if(std::string_view name, std::string_view op, int64_t value, int64_t value_two) {
   Value rule = allow(strings(name));
-  rule.set("args", Value::List{Value::Map{{"index", int64_t{0}},
-                                          {"value", value},
-                                          {"valueTwo", value_two},
-                                          {"op", op}}});
+  rule.set("args",
+           Value::List{Value::Map{
+               {"index", int64_t{0}}, {"value", value}, {"valueTwo", value_two}, {"op", op}}});
   return rule;
 }
 
@@ -129,9 +130,8 @@ Value seccomp_profile() {
   rules.push_back(allow_if("clone", "SCMP_CMP_MASKED_EQ", kNewNamespaces, 0));
   // Its flags lie in memory, where no filter sees them. "No such call" makes libraries fall back to
   // clone().
-  rules.push_back(Value::Map{{"names", strings("clone3")},
-                             {"action", "SCMP_ACT_ERRNO"},
-                             {"errnoRet", int64_t{ENOSYS}}});
+  rules.push_back(Value::Map{
+      {"names", strings("clone3")}, {"action", "SCMP_ACT_ERRNO"}, {"errnoRet", int64_t{ENOSYS}}});
   return Value::Map{{"defaultAction", "SCMP_ACT_ERRNO"},
                     {"defaultErrnoRet", int64_t{EPERM}},
                     {"architectures", architectures()},

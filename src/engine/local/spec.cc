@@ -15,14 +15,22 @@ using List = Value::List;
 // Docker's, without MKNOD (devices come as allocated) and NET_RAW (it forges packets on the bridge
 // that a project's containers share; ping works without).
 constexpr std::string_view kCapabilities[] = {
-    "CAP_AUDIT_WRITE", "CAP_CHOWN",      "CAP_DAC_OVERRIDE",     "CAP_FOWNER",
-    "CAP_FSETID",      "CAP_KILL",       "CAP_NET_BIND_SERVICE", "CAP_SETFCAP",
-    "CAP_SETGID",      "CAP_SETPCAP",    "CAP_SETUID",           "CAP_SYS_CHROOT",
+    "CAP_AUDIT_WRITE", "CAP_CHOWN",   "CAP_DAC_OVERRIDE",     "CAP_FOWNER",
+    "CAP_FSETID",      "CAP_KILL",    "CAP_NET_BIND_SERVICE", "CAP_SETFCAP",
+    "CAP_SETGID",      "CAP_SETPCAP", "CAP_SETUID",           "CAP_SYS_CHROOT",
 };
 constexpr std::string_view kMaskedPaths[] = {
-    "/proc/acpi",         "/proc/asound",    "/proc/interrupts", "/proc/kcore",
-    "/proc/keys",         "/proc/latency_stats", "/proc/sched_debug", "/proc/scsi",
-    "/proc/timer_list",   "/proc/timer_stats",   "/sys/devices/virtual/powercap",
+    "/proc/acpi",
+    "/proc/asound",
+    "/proc/interrupts",
+    "/proc/kcore",
+    "/proc/keys",
+    "/proc/latency_stats",
+    "/proc/sched_debug",
+    "/proc/scsi",
+    "/proc/timer_list",
+    "/proc/timer_stats",
+    "/sys/devices/virtual/powercap",
     "/sys/firmware",
 };
 constexpr std::string_view kReadOnlyPaths[] = {"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys",
@@ -51,29 +59,27 @@ Value numbers(const std::vector<int64_t>& range) {
 
 Value mount(std::string_view target, std::string_view type, std::string_view source,
             std::vector<std::string> options) {
-  return Map{{"destination", target},
-             {"type", type},
-             {"source", source},
-             {"options", strings(options)}};
+  return Map{
+      {"destination", target}, {"type", type}, {"source", source}, {"options", strings(options)}};
 }
 
 List system_mounts(const SpecInput& input) {
   List out;
   out.push_back(mount("/proc", "proc", "proc", {"nosuid", "noexec", "nodev"}));
-  out.push_back(mount("/dev", "tmpfs", "tmpfs",
-                      {"nosuid", "strictatime", "mode=755", "size=65536k"}));
+  out.push_back(
+      mount("/dev", "tmpfs", "tmpfs", {"nosuid", "strictatime", "mode=755", "size=65536k"}));
   out.push_back(mount("/dev/pts", "devpts", "devpts",
                       {"nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620", "gid=5"}));
   out.push_back(mount("/sys", "sysfs", "sysfs", {"nosuid", "noexec", "nodev", "ro"}));
-  out.push_back(mount("/sys/fs/cgroup", "cgroup", "cgroup",
-                      {"nosuid", "noexec", "nodev", "relatime", "ro"}));
+  out.push_back(
+      mount("/sys/fs/cgroup", "cgroup", "cgroup", {"nosuid", "noexec", "nodev", "relatime", "ro"}));
   out.push_back(mount("/dev/mqueue", "mqueue", "mqueue", {"nosuid", "noexec", "nodev"}));
-  out.push_back(mount("/dev/shm", "tmpfs", "shm",
-                      {"nosuid", "noexec", "nodev", "mode=1777",
-                       cat("size=", input.launch.shm.value, "m")}));
+  out.push_back(
+      mount("/dev/shm", "tmpfs", "shm",
+            {"nosuid", "noexec", "nodev", "mode=1777", cat("size=", input.launch.shm.value, "m")}));
   for (std::string_view name : {"hosts", "hostname", "resolv.conf"})
-    out.push_back(mount(cat("/etc/", name), "bind", cat(input.etc_folder, "/", name),
-                        {"rbind", "rprivate"}));
+    out.push_back(
+        mount(cat("/etc/", name), "bind", cat(input.etc_folder, "/", name), {"rbind", "rprivate"}));
   return out;
 }
 
@@ -86,8 +92,8 @@ Value mounts(const SpecInput& input) {
     if (is_bind && !std::count(options.begin(), options.end(), "rbind") &&
         !std::count(options.begin(), options.end(), "bind"))
       options.insert(options.begin(), "rbind");
-    out.push_back(mount(edit.containerPath, is_bind ? "bind" : edit.type, edit.hostPath,
-                        std::move(options)));
+    out.push_back(
+        mount(edit.containerPath, is_bind ? "bind" : edit.type, edit.hostPath, std::move(options)));
   }
   // Users' last: one may lie inside another's target, so shorter targets first.
   std::vector<BoundVolume> volumes = input.volumes;
@@ -237,13 +243,11 @@ Result<std::vector<std::string>> make_argv(const engine::Launch& launch, const I
 
 Result<Value> make_spec(const SpecInput& input) {
   TRY(auto argv, make_argv(input.launch, input.image));
-  Value linux_part = Map{{"cgroupsPath", input.cgroups_path},
-                         {"namespaces", namespaces(input)},
-                         {"resources", resources(input)},
-                         {"devices", devices(input.edits.deviceNodes)},
-                         {"maskedPaths", strings(kMaskedPaths)},
-                         {"readonlyPaths", strings(kReadOnlyPaths)},
-                         {"seccomp", seccomp_profile()}};
+  Value linux_part =
+      Map{{"cgroupsPath", input.cgroups_path},    {"namespaces", namespaces(input)},
+          {"resources", resources(input)},        {"devices", devices(input.edits.deviceNodes)},
+          {"maskedPaths", strings(kMaskedPaths)}, {"readonlyPaths", strings(kReadOnlyPaths)},
+          {"seccomp", seccomp_profile()}};
   Value out = Map{{"ociVersion", "1.0.2"},
                   {"process", process(input, argv)},
                   {"root", Map{{"path", "rootfs"}, {"readonly", false}}},
@@ -271,7 +275,8 @@ Value make_exec_process(const Value& container_spec, const engine::ExecRequest& 
   out.set("args", strings(request.argv));
   out.set("terminal", request.tty);
   if (request.tty && request.rows > 0 && request.columns > 0)
-    out.set("consoleSize", Map{{"height", int64_t{request.rows}}, {"width", int64_t{request.columns}}});
+    out.set("consoleSize",
+            Map{{"height", int64_t{request.rows}}, {"width", int64_t{request.columns}}});
   if (!request.working_dir.empty()) out.set("cwd", request.working_dir);
   if (user) out.set("user", user_value(*user, {}));
   return out;

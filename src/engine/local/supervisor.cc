@@ -38,10 +38,7 @@ std::string label(const ContainerRecord& record, std::string_view name) {
 }  // namespace
 
 Supervisor::Supervisor(Machine& machine, Launcher& launcher, Observe observe)
-    : machine_(machine),
-      launcher_(launcher),
-      observe_(std::move(observe)),
-      workers_(kWorkers) {}
+    : machine_(machine), launcher_(launcher), observe_(std::move(observe)), workers_(kWorkers) {}
 
 Supervisor::~Supervisor() {
   events_.reset();  // it gives work to the workers
@@ -82,8 +79,8 @@ bool Supervisor::adopt(const ContainerRecord& record, const TaskInfo* info) {
   std::string exit = label(record, kExitLabel);
   bool was_started = info && info->state != TaskState::kCreated;
   if (!attempt || id.empty() || (exit.empty() && !was_started)) return false;
-  TaskPtr task = make_task({id, *attempt}, label(record, kProjectLabel),
-                           label(record, kStdinLabel) == "open");
+  TaskPtr task =
+      make_task({id, *attempt}, label(record, kProjectLabel), label(record, kStdinLabel) == "open");
   task->step = Step::kRunning;
   machine_.tasks.put(task);
   if (exit.empty()) {
@@ -224,8 +221,7 @@ void Supervisor::finish(const TaskPtr& task, std::optional<Exit> seen) {
 bool Supervisor::put_away(const TaskPtr& task, const Ending& ending) {
   Exit exit = ending.exit.value_or(Exit{kLostCode, wall_now()});
   Cgroup cgroup(machine_.cgroups_path(task->container), machine_.host.cgroup_v2);
-  bool oom =
-      cgroup.was_out_of_memory() || machine_.tasks.update([&] { return task->oom_seen; });
+  bool oom = cgroup.was_out_of_memory() || machine_.tasks.update([&] { return task->oom_seen; });
   // First, so that the code outlives what comes next.
   Status kept = machine_.client.set_container_labels(
       task->container, {{std::string(kExitLabel), cat(exit.code)},
@@ -306,9 +302,9 @@ void Supervisor::force(const TaskPtr& task) {
 }
 
 void Supervisor::kill_shim(const TaskPtr& task) const {
-  auto text = read_file(cat(machine_.options.containerd.run_folder,
-                            "/state/io.containerd.runtime.v2.task/", kNamespace, "/",
-                            task->container, "/shim.pid"));
+  auto text =
+      read_file(cat(machine_.options.containerd.run_folder, "/state/io.containerd.runtime.v2.task/",
+                    kNamespace, "/", task->container, "/shim.pid"));
   auto pid = text.ok() ? to_int(trim(*text)) : std::nullopt;
   if (!pid || *pid <= 1) return;
   // The number may long be another's.

@@ -38,7 +38,7 @@ struct Task {
   bool cancelled = false;  // a stop came while it was being started
   int stop_signal = 0;     // the last one that a stop sent
   int exit_code = 0;
-  Fd over;                 // an eventfd that becomes readable when it has ended: for log followers
+  Fd over;  // an eventfd that becomes readable when it has ended: for log followers
 
   bool ended() const { return step == Step::kExited || step == Step::kFailed; }
 };
@@ -75,7 +75,7 @@ class TaskTable {
  private:
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::map<std::string, TaskPtr> rows_;       // by task
+  std::map<std::string, TaskPtr> rows_;      // by task
   std::map<std::string, int64_t> attempts_;  // the newest known of each task, also when removed
 };
 

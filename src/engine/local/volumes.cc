@@ -34,8 +34,8 @@ std::optional<std::string> below(const std::string& path, std::string_view root)
 
 Error refusal(const std::string& source) {
   if (errno == ENOENT || errno == ENOTDIR)
-    return error(Code::kNotFound, cat("volume source ", source, " does not exist on this node"),
-                 {}, "create it first");
+    return error(Code::kNotFound, cat("volume source ", source, " does not exist on this node"), {},
+                 "create it first");
   if (errno == EXDEV || errno == ELOOP)
     return error(Code::kPermissionDenied,
                  cat("volume source ", source, " leads out of the allowed folder by a link"));

@@ -1,0 +1,5 @@
+#include <gtest/gtest.h>
+
+#include "fixture.h"
+
+namespace tessera::local {}

@@ -1,0 +1,22 @@
+#include <gtest/gtest.h>
+#include <sched.h>
+
+#include <memory>
+
+#include "base/log.h"
+#include "engine/local/log_writer.h"
+#include "fixture.h"
+
+int main(int argc, char** argv) {
+  using namespace tessera::local;
+  // As the program that containerd's shim starts for each container's log.
+  if (argc == 3 && std::string_view(argv[1]) == "log-writer") return run_log_writer(argv[2]);
+  testing::InitGoogleTest(&argc, argv);
+  std::unique_ptr<Setting> setting;
+  if (!testing::GTEST_FLAG(list_tests) && Setting::missing().empty()) {
+    // Bridges and rules of the tests are nobody else's business.
+    CHECK(::unshare(CLONE_NEWNET) == 0);
+    setting = std::make_unique<Setting>();
+  }
+  return RUN_ALL_TESTS();
+}
