@@ -250,6 +250,7 @@ Status Machine::signal(const TaskRef& ref, std::string_view signal) {
 }
 
 Status Machine::remove(const TaskRef& ref) {
+  const std::string task = ref.task;  // `ref` may be the container's own, which a fault takes away
   TRY(Container * container, find(ref));
   if (container == nullptr) return Ok;
   if (container->state == State::kRunning)
@@ -260,7 +261,7 @@ Status Machine::remove(const TaskRef& ref) {
                             .reason = api::Reason::kStartFailed,
                             .message = "removed before it had started",
                             .at = timeline_.now()});
-  containers_.erase(ref.task);
+  containers_.erase(task);
   return Ok;
 }
 
