@@ -100,7 +100,7 @@ Status read_list(const Path& path, const Value& at, const Rules& rules, std::vec
   const Value::List* items = at.list();
   if (!items) return fault(path, at, cat("must be a list, not ", at.kind()));
   TRY_STATUS(check_count(path, at, items->size(), rules, "entries"));
-  Rules element{.format = rules.format};
+  Rules element{.maximum = rules.value_maximum, .format = rules.format};
   out.clear();
   for (size_t i = 0; i < items->size(); ++i) {
     out.emplace_back();
@@ -120,7 +120,7 @@ Status read_map(const Path& path, const Value& at, const Rules& rules,
     Path member{&path, key};
     TRY_STATUS(check_format(member, value, key, rules.key_format));
     if (out.contains(key)) return fault(member, value, "is given twice");
-    TRY_STATUS(read(member, value, {}, out[key]));
+    TRY_STATUS(read(member, value, Rules{.maximum = rules.value_maximum}, out[key]));
   }
   return Ok;
 }

@@ -12,6 +12,9 @@
 
 namespace tessera::api {
 
+// Who submitted an object: set by the server, and a client's own value is replaced.
+inline constexpr std::string_view kUserAnnotation = "tessera.dev/user";
+
 // The object as users see it: apiVersion and kind in front of what schema::encode() gave.
 Value wrap(const KindInfo& kind, Value object);
 

@@ -147,6 +147,9 @@ struct SecretEnv {
 };
 static_assert(schema::complete<SecretEnv>());
 
+// What Linux takes as one argument or environment variable (MAX_ARG_STRLEN, execve(2)).
+inline constexpr int64_t kArgumentLimit = 131'072;
+
 struct JobSpec {
   std::string image;
   std::vector<std::string> command;
@@ -176,10 +179,12 @@ struct JobSpec {
         field("image", &JobSpec::image, "Image reference, as docker writes it.",
               {.required = true, .example = "busybox:latest"}),
         field("command", &JobSpec::command,
-              "Program and arguments in place of the image's entrypoint.", {.maximum = 4096}),
-        field("args", &JobSpec::args, "Arguments in place of the image's cmd.", {.maximum = 4096}),
+              "Program and arguments in place of the image's entrypoint.",
+              {.maximum = 4096, .value_maximum = kArgumentLimit}),
+        field("args", &JobSpec::args, "Arguments in place of the image's cmd.",
+              {.maximum = 4096, .value_maximum = kArgumentLimit}),
         field("env", &JobSpec::env, "Environment variables, over the image's.",
-              {.key_format = schema::Format::kEnvName}),
+              {.value_maximum = kArgumentLimit, .key_format = schema::Format::kEnvName}),
         field("workingDir", &JobSpec::workingDir, "Folder to start in; the image's when empty.",
               {.format = schema::Format::kAbsolutePath}),
         field("user", &JobSpec::user, "user[:group], names or numbers; the image's when empty.",

@@ -59,7 +59,7 @@ struct Secret {
   static constexpr auto fields() {
     return std::tuple(field("metadata", &Secret::metadata, "Name, project, labels."),
                       field("data", &Secret::data, "The values by key. Written, never shown.",
-                            {.secret = true, .maximum = 64}));
+                            {.secret = true, .maximum = 64, .value_maximum = 1 << 20}));
   }
 };
 static_assert(schema::complete<Secret>());

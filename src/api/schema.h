@@ -43,8 +43,9 @@ struct Rules {
   bool secret = false;     // never shown by get or describe
   std::optional<int64_t> minimum;
   std::optional<int64_t> maximum;
-  Format format = Format::kNone;      // of the string, or of each string in the list
-  Format key_format = Format::kNone;  // of a map's keys
+  std::optional<int64_t> value_maximum;  // bytes of each string in a list or map
+  Format format = Format::kNone;         // of the string, or of each string in the list
+  Format key_format = Format::kNone;     // of a map's keys
   std::string_view example;
 };
 

@@ -71,6 +71,8 @@ struct TaskExited {
   int64_t attempt = 0;
   int64_t exit_code = 0;  // 128 + signal when a signal ended it
   bool oom_killed = false;
+  bool lost = false;    // nobody knows how it ended
+  std::string message;  // when lost
 };
 struct TaskStartFailed {
   std::string task;
@@ -78,13 +80,18 @@ struct TaskStartFailed {
   api::Reason reason = api::Reason::kStartFailed;
   std::string message;
 };
-// What the engine has after a restart of the server or of the engine: every difference is closed.
+// What the engine has, to close every difference: after a restart of the server, and now and then
+// for containers that vanish without a word.
 struct Reconcile {
   struct Container {
     std::string task;
     int64_t attempt = 0;
+    auto operator<=>(const Container&) const = default;
   };
   std::vector<Container> containers;
+  // Which were known to run before the engine was asked: only these can be missing. All that hold
+  // devices when empty, which is right only while nothing is started beside.
+  std::optional<std::vector<Container>> known;
 };
 struct EffectDone {
   int64_t id = 0;

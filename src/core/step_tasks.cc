@@ -65,6 +65,8 @@ Status apply(State& state, const TaskExited& command, Instant now) {
   task->endTime = now;
   if (task->phase == Phase::kStopping) {
     finish_stop(state, *task);
+  } else if (command.lost) {
+    fail_attempt(state, *task, {api::Reason::kLost, command.message, std::nullopt}, now);
   } else if (command.exit_code == 0 && !command.oom_killed) {
     task->reason = api::Reason::kCompleted;
     task->message = "ended by itself";
@@ -135,38 +137,58 @@ void fail_attempt(State& state, api::Task& task, const Failure& failure, Instant
              now);
 }
 
-Status apply(State& state, const Reconcile& command, Instant now) {
-  std::set<std::pair<std::string, int64_t>> present;
-  for (const Reconcile::Container& container : command.containers) {
-    present.emplace(container.task, container.attempt);
-    // A container that no one asked for, or of an attempt that is over.
-    if (!current(state, container.task, container.attempt))
+namespace {
+
+using Containers = std::set<Reconcile::Container>;
+
+// Attempts with an effect of this kind in the outbox.
+Containers waiting_for(const State& state, Effect::What what) {
+  Containers out;
+  for (const auto& [id, effect] : state.outbox)
+    if (effect.what == what) out.insert({effect.task, effect.attempt});
+  return out;
+}
+
+// Containers that no one asked for, or of attempts that are over.
+void remove_strays(State& state, const Containers& present) {
+  Containers leaving = waiting_for(state, Effect::What::kRemove);
+  for (const Reconcile::Container& container : present)
+    if (!current(state, container.task, container.attempt) && !leaving.contains(container))
       emit_effect(
           state,
           {.what = Effect::What::kRemove, .task = container.task, .attempt = container.attempt});
-  }
-  std::set<std::string>
-      in_flight;  // their ensure is still to be done, so their absence means nothing
-  for (const auto& [id, effect] : state.outbox)
-    if (effect.what == Effect::What::kEnsure)
-      in_flight.insert(cat(effect.task, "#", effect.attempt));
+}
+
+void lose(State& state, api::Task& task, Instant now) {
+  std::string job_key = object_key(task.project, task.job);
+  task.endTime = now;
+  if (task.phase == Phase::kStopping)
+    finish_stop(state, task);
+  else
+    fail_attempt(state, task,
+                 {api::Reason::kLost, "its container is gone without a trace", std::nullopt}, now);
+  settle(state, job_key, now);
+}
+
+}  // namespace
+
+Status apply(State& state, const Reconcile& command, Instant now) {
+  Containers present(command.containers.begin(), command.containers.end());
+  remove_strays(state, present);
+  // An ensure that is still to be done explains why there is no container yet.
+  Containers coming = waiting_for(state, Effect::What::kEnsure);
+  std::optional<Containers> known;
+  if (command.known) known.emplace(command.known->begin(), command.known->end());
 
   std::vector<std::string> holding(state.holding.begin(), state.holding.end());
   for (const std::string& id : holding) {
+    // Losing one member of a gang may have moved this one already.
     auto found = state.tasks.find(id);
     if (found == state.tasks.end() || !api::holds_devices(found->second.phase)) continue;
-    api::Task& task = found->second;
-    if (present.contains({id, task.attempt}) || in_flight.contains(cat(id, "#", task.attempt)))
-      continue;
-    std::string job_key = object_key(task.project, task.job);
-    task.endTime = now;
-    if (task.phase == Phase::kStopping)
-      finish_stop(state, task);
-    else
-      fail_attempt(state, task,
-                   {api::Reason::kLost, "its container is gone without a trace", std::nullopt},
-                   now);
-    settle(state, job_key, now);
+    Reconcile::Container container{id, found->second.attempt};
+    if (present.contains(container) || coming.contains(container)) continue;
+    if (known && !known->contains(container)) continue;
+    lose(state, found->second, now);
   }
   return Ok;
 }

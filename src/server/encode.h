@@ -28,10 +28,15 @@ Entry make_entry(std::string_view kind, std::string key, const std::string& proj
 }
 
 template <class Object>
-Result<Object> decode_stored(std::string_view body) {
-  TRY(Value tree, wire::parse_json(body));
+Result<Object> decode_tree(Value tree) {
   TRY(Value plain, api::from_wire(schema::describe<Object>(), std::move(tree)));
   return schema::decode<Object>(plain);
+}
+
+template <class Object>
+Result<Object> decode_stored(std::string_view body) {
+  TRY(Value tree, wire::parse_json(body));
+  return decode_tree<Object>(std::move(tree));
 }
 
 }  // namespace tessera::server

@@ -74,6 +74,7 @@ Result<engine::Launch> make_launch(const core::State& state, const api::Task& ta
   launch.stop_signal = spec.stopSignal;
   launch.stop_grace = spec.stopGrace;
   launch.volumes = spec.volumes;
+  launch.host_paths = state.projects.at(task.project).spec.hostPaths;
   launch.allocations = task.allocations;
   launch.tty = spec.tty;
   launch.stdin_open = spec.stdin_;

@@ -46,7 +46,7 @@ namespace {
 class Board {
  public:
   Board(const Snapshot& snapshot, const Policy& policy)
-      : policy_(policy), now_(snapshot.now), nodes_(snapshot.nodes), projects_(snapshot.projects) {}
+      : policy_(policy), nodes_(snapshot.nodes), projects_(snapshot.projects) {}
 
   struct Outcome {
     std::vector<Assignment> placed;    // all tasks, or none
@@ -65,6 +65,9 @@ class Board {
       int best = best_fit(request, fits);
       if (best < 0) {
         explain(request, fits, out);
+        if (!out.placed.empty())
+          out.reason =
+              cat("waits for ", what(request), ": ", out.placed.size(), " of them would fit now");
         for (const Assignment& undone : out.placed) take(request, undone, -1);
         out.placed.clear();
         return out;
@@ -86,9 +89,30 @@ class Board {
     }
   }
 
-  Instant now() const { return now_; }
+  // As it would be if nothing ran and nobody were ahead: what does not fit here never will.
+  Board idle() const {
+    Board out = *this;
+    out.holds_.clear();
+    for (auto& [name, project] : out.projects_) project.held = {};
+    for (NodeView& node : out.nodes_) {
+      node.cpus_free = node.cpus;
+      node.memory_free = node.memory;
+      for (Device& device : node.devices) {
+        device.exclusive = false;
+        device.memory_held = {};
+        device.compute_held = {};
+        device.project.clear();
+      }
+    }
+    return out;
+  }
 
  private:
+  static std::string what(const Request& request) {
+    std::string each = describe(request.demand);
+    return request.tasks.size() > 1 ? cat(request.tasks.size(), " × ", each, " at once") : each;
+  }
+
   bool over_quota(const Request& request, Outcome& out) const {
     auto project = projects_.find(request.project);
     if (project == projects_.end() || !project->second.max) return false;
@@ -156,28 +180,24 @@ class Board {
           0, 4, 5, 2, 1, 3};  // by Obstacle: kBehind is nearest, kNeverFits farthest
       return kRank[static_cast<int>(obstacle)];
     };
-    out.hopeless = true;
     for (const Fit& fit : fits) {
       if (fit.obstacle == Obstacle::kNone) continue;
       out.details.push_back(fit.reason);
-      if (fit.obstacle != Obstacle::kNeverFits && fit.obstacle != Obstacle::kClosed)
-        out.hopeless = false;
       bool waits = fit.obstacle == Obstacle::kBusy || fit.obstacle == Obstacle::kBehind ||
                    fit.obstacle == Obstacle::kCpu;
       if (waits && request.demand.devices > 0) out.keeps_devices = true;
       if (!telling || nearness(fit.obstacle) < nearness(telling->obstacle)) telling = &fit;
     }
-    std::string what = describe(request.demand);
-    if (request.tasks.size() > 1) what = cat(request.tasks.size(), " × ", what, " at once");
+    std::string wanted = what(request);
     if (!telling) {
-      out.reason = cat("waits for ", what, ": there is no node");
+      out.reason = cat("waits for ", wanted, ": there is no node");
     } else if (telling->obstacle == Obstacle::kBehind) {
-      out.reason =
-          cat("waits for ", what, " behind job ", telling->behind, ", which is ahead in the queue");
-    } else if (out.hopeless && telling->obstacle == Obstacle::kNeverFits) {
-      out.reason = cat("no node can ever run it: it needs ", what, ", and ", telling->reason);
+      out.reason = cat("waits for ", wanted, " behind job ", telling->behind,
+                       ", which is ahead in the queue");
+    } else if (telling->obstacle == Obstacle::kNeverFits) {
+      out.reason = cat("no node can ever run it: it needs ", wanted, ", and ", telling->reason);
     } else {
-      out.reason = cat("waits for ", what, ": ", telling->reason);
+      out.reason = cat("waits for ", wanted, ": ", telling->reason);
     }
     if (fits.size() > 1 && telling)
       out.reason += cat(" (and ", plural(static_cast<int64_t>(fits.size()) - 1, "other node"),
@@ -185,7 +205,6 @@ class Board {
   }
 
   Policy policy_;
-  Instant now_;
   std::vector<NodeView> nodes_;
   std::map<std::string, ProjectView> projects_;
   Holds holds_;
@@ -241,7 +260,8 @@ Plan walk(const Snapshot& snapshot, const Policy& policy, Visit visit) {
       continue;
     }
     std::string reason = outcome.reason;
-    bool hopeless = outcome.hopeless, keeps_devices = outcome.keeps_devices;
+    bool hopeless = outcome.hopeless || board.idle().place(request).placed.empty();
+    bool keeps_devices = outcome.keeps_devices;
     wait(reason, std::move(outcome));
     // A job that cannot start whatever the others do keeps nothing from them.
     if (!hopeless && keeps_devices) board.hold_for(request);

@@ -1,0 +1,113 @@
+#include "api/validate.h"
+
+#include <set>
+
+#include "api/codec_impl.h"
+#include "base/text.h"
+
+namespace tessera::api {
+
+namespace {
+
+constexpr std::pair<std::string_view, int64_t> kSignals[] = {
+    {"SIGHUP", 1},   {"SIGINT", 2},   {"SIGQUIT", 3},  {"SIGABRT", 6},
+    {"SIGKILL", 9},  {"SIGUSR1", 10}, {"SIGUSR2", 12}, {"SIGALRM", 14},
+    {"SIGTERM", 15}, {"SIGCONT", 18}, {"SIGSTOP", 19}, {"SIGWINCH", 28}};
+
+// What a secret may hold in all: a kubeconfig or a certificate chain, not a data set (Kubernetes'
+// limit).
+constexpr size_t kSecretBytesLimit = size_t{1} << 20;
+
+Status check_name(const Metadata& metadata, bool required) {
+  if (metadata.name.empty()) {
+    if (required) return error(Code::kInvalid, "is required", "metadata.name");
+    return Ok;
+  }
+  return schema::check_format(schema::Path{}, {}, metadata.name, schema::Format::kName).ok()
+             ? Status(Ok)
+             : Status(error(Code::kInvalid, cat(quoted(metadata.name), " is not a valid name"),
+                            "metadata.name",
+                            "use at most 63 of a-z, 0-9 and '-', not '-' at the ends"));
+}
+
+Status check_resources(const Resources& resources) {
+  const std::string at = "spec.resources.";
+  int64_t milli = resources.gpus ? resources.gpus->value : 0;
+  bool fraction = milli > 0 && milli < 1000;
+  if (milli > 1000 && milli % 1000 != 0)
+    return error(Code::kInvalid, cat("must be a whole number above 1, not ", format_milli(milli)),
+                 at + "gpus", "ask for 1 or 2 whole ones, or for a part of one");
+  bool none = resources.gpus && milli == 0;
+  if (none && (resources.gpuMemory || resources.gpuCompute))
+    return error(Code::kInvalid, "is 0, but a slice is asked for as well", at + "gpus",
+                 "leave it out or say 1");
+  if (fraction && (resources.gpuMemory || resources.gpuCompute))
+    return error(Code::kInvalid,
+                 cat("is ", format_milli(milli), ", and gpuMemory or gpuCompute says it again"),
+                 at + "gpus", "give either a fraction, or gpuMemory and gpuCompute");
+  if (resources.accelerator && !resources.accelerator->devices.empty()) {
+    size_t named = resources.accelerator->devices.size();
+    std::set<std::string> distinct(resources.accelerator->devices.begin(),
+                                   resources.accelerator->devices.end());
+    if (distinct.size() != named)
+      return error(Code::kInvalid, "names a device twice", at + "accelerator.devices");
+    int64_t wanted = resources.gpus ? (milli + 999) / 1000 : static_cast<int64_t>(named);
+    if (wanted != static_cast<int64_t>(named))
+      return error(Code::kInvalid,
+                   cat("is ", format_milli(milli), ", but accelerator.devices names ", named),
+                   at + "gpus", "leave gpus out");
+  }
+  if (resources.shm && resources.memory && *resources.shm > *resources.memory)
+    return error(Code::kInvalid,
+                 cat("is larger than the memory limit of ", format_memory(*resources.memory)),
+                 at + "shm", "what lies in /dev/shm counts as memory of the task");
+  return Ok;
+}
+
+}  // namespace
+
+Result<std::string> canonical_signal(std::string_view name) {
+  std::string wanted(trim(name));
+  for (char& c : wanted) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  auto number = to_int(wanted);
+  for (const auto& [known, value] : kSignals)
+    if (known == wanted || known.substr(3) == wanted || number == value) return std::string(known);
+  return error(Code::kInvalid, cat(quoted(name), " is not a signal"), {},
+               "for example SIGTERM, SIGINT or SIGUSR1");
+}
+
+Status validate(const Job& job) {
+  TRY_STATUS(check_name(job.metadata, false));
+  TRY_STATUS(check_resources(job.spec.resources));
+  if (!job.spec.stopSignal.empty()) {
+    auto signal = canonical_signal(job.spec.stopSignal);
+    if (!signal.ok())
+      return error(Code::kInvalid, signal.error().message, "spec.stopSignal", signal.error().hint);
+  }
+  if ((job.spec.tty || job.spec.stdin_) && job.spec.replicas > 1)
+    return error(Code::kInvalid, "a gang cannot share one terminal or standard input",
+                 "spec.replicas");
+  std::set<std::string> targets;
+  for (size_t i = 0; i < job.spec.volumes.size(); ++i)
+    if (!targets.insert(job.spec.volumes[i].target).second)
+      return error(Code::kInvalid, cat(quoted(job.spec.volumes[i].target), " is mounted twice"),
+                   cat("spec.volumes[", i, "].target"));
+  return Ok;
+}
+
+Status validate(const Project& project) {
+  return check_name(project.metadata, true);
+}
+
+Status validate(const Secret& secret) {
+  TRY_STATUS(check_name(secret.metadata, true));
+  size_t bytes = 0;
+  for (const auto& [key, value] : secret.data) bytes += key.size() + value.size();
+  if (bytes > kSecretBytesLimit)
+    return error(Code::kExhausted,
+                 cat("holds ", bytes, " bytes; at most ", kSecretBytesLimit, " are allowed"),
+                 "data");
+  return Ok;
+}
+
+}  // namespace tessera::api

@@ -1,0 +1,116 @@
+// Output of tasks, as text.
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "server/encode.h"
+#include "server/services.h"
+
+namespace tessera::server {
+
+namespace routes = api::routes;
+using api::Nothing;
+
+namespace {
+
+// How long a reader that takes nothing may hold a worker: a person who has suspended a terminal
+// comes back within minutes, or starts again.
+constexpr Millis kReaderPatience{600'000};
+
+// One follower of one task's output, on a worker thread.
+class LogFollower {
+ public:
+  LogFollower(Services& services, std::string task, api::LogQuery query,
+              std::shared_ptr<net::BodyStream> stream)
+      : services_(services), task_(std::move(task)), query_(query), stream_(std::move(stream)) {}
+
+  void run() {
+    std::optional<int64_t> attempt = query_.attempt;
+    if (!attempt) attempt = wait_for_attempt(0);
+    while (attempt && *attempt > 0 && !stream_->closed()) {
+      Status read = read_one(*attempt);
+      if (!read.ok() && read.error().code != Code::kNotFound) {
+        stream_->write(cat("tessera: ", read.error().text(), "\n"));
+        break;
+      }
+      if (!query_.follow || query_.attempt) break;
+      attempt = wait_for_attempt(*attempt);
+    }
+    stream_->finish();
+  }
+
+ private:
+  std::optional<api::Task> task() const {
+    EntryPtr entry = services_.view.find(std::string(core::kTaskKind), task_);
+    if (!entry) return std::nullopt;
+    Result<api::Task> decoded = decode_tree<api::Task>(entry->tree);
+    return decoded.ok() ? std::optional(std::move(*decoded)) : std::nullopt;
+  }
+
+  // The first attempt after `last` that has something to read; without follow, the latest there is.
+  // Nullopt when there will be none.
+  std::optional<int64_t> wait_for_attempt(int64_t last) {
+    std::optional<int64_t> found;
+    services_.view.wait([&] {
+      std::optional<api::Task> now = task();
+      if (!now || stream_->closed()) return true;
+      if (now->attempt > last) {
+        found = now->attempt;
+        // The container of the latest attempt may still be on its way; its log begins with it.
+        bool begun = now->phase != api::Phase::kStarting;
+        return begun || !query_.follow;
+      }
+      found.reset();
+      return api::is_terminal(now->phase) || !query_.follow;
+    });
+    return found;
+  }
+
+  Status read_one(int64_t attempt) {
+    engine::LogQuery query{.ref = {task_, attempt},
+                           .follow = query_.follow,
+                           .tail = query_.tail,
+                           .since = std::nullopt,
+                           .timestamps = query_.timestamps};
+    if (query_.since) query.since = wall_now() + Millis{-query_.since->value};
+    return services_.engine.read_log(query, [&](int, std::string_view text) {
+      return text.empty() ? !stream_->closed()
+                          : stream_->write_within(std::string(text), kReaderPatience);
+    });
+  }
+
+  Services& services_;
+  std::string task_;
+  api::LogQuery query_;
+  std::shared_ptr<net::BodyStream> stream_;
+};
+
+void logs(Services& services, const Call& call, const api::LogQuery& query) {
+  std::string key = core::object_key(call.path.at("project"), call.path.at("name"));
+  EntryPtr entry = services.view.find(std::string(core::kJobKind), key);
+  if (!entry) return call.refuse(not_found(core::kJobKind, key));
+  Result<api::Job> job = decode_tree<api::Job>(entry->tree);
+  if (!job.ok()) return call.refuse(job.error());
+  if (query.index >= job->spec.replicas)
+    return call.refuse(error(
+        Code::kNotFound,
+        cat("job ", quoted(job->metadata.name), " has ", plural(job->spec.replicas, "replica")),
+        "index"));
+  auto stream = call.exchange.start_stream(
+      200, {{"Content-Type", "text/plain; charset=utf-8"}, {"Cache-Control", "no-store"}});
+  stream->on_closed([&services](const std::string&) { services.view.wake(); });
+  auto follower =
+      std::make_shared<LogFollower>(services, core::task_id(*job, query.index), query, stream);
+  if (services.streams.run([follower] { follower->run(); }, false)) return;
+  stream->write("tessera: too many logs are being followed at once; try again in a moment\n");
+  stream->finish();
+}
+
+}  // namespace
+
+void bind_logs(Router& router, Services& services) {
+  router.bind(routes::kJobLogs, std::function([&services](Call call, api::LogQuery query, Nothing) {
+                logs(services, call, query);
+              }));
+}
+
+}  // namespace tessera::server

@@ -1,0 +1,95 @@
+#include "server/observer.h"
+
+#include <chrono>
+
+#include "base/log.h"
+#include "base/text.h"
+
+namespace tessera::server {
+
+core::Command to_command(const engine::Observation& observation) {
+  using What = engine::Observation::What;
+  const engine::TaskRef& ref = observation.ref;
+  switch (observation.what) {
+    case What::kStarted:
+      return core::TaskStarted{ref.task, ref.attempt};
+    case What::kExited:
+      return core::TaskExited{ref.task,
+                              ref.attempt,
+                              observation.exit_code,
+                              observation.oom_killed,
+                              observation.reason == api::Reason::kLost,
+                              observation.message};
+    case What::kStartFailed:
+      return core::TaskStartFailed{ref.task, ref.attempt, observation.reason, observation.message};
+  }
+  CHECK(false);
+}
+
+Status Observer::look() {
+  TRY(api::Node node, engine_.node());
+  core::ObserveAccelerators seen{node.metadata.name, {}};
+  std::vector<std::string> problems;
+  {
+    std::lock_guard lock(providers_mutex_);
+    for (const auto& provider : providers_) {
+      Result<accel::Inventory> inventory = provider->scan();
+      if (!inventory.ok()) {
+        problems.push_back(cat(provider->vendor(), ": ", inventory.error().text()));
+        continue;
+      }
+      for (api::Accelerator& device : inventory->accelerators) {
+        device.status.node = node.metadata.name;
+        seen.accelerators.push_back(std::move(device));
+      }
+      for (std::string& problem : inventory->problems) problems.push_back(std::move(problem));
+    }
+  }
+  if (!problems.empty()) node.status.message = join(problems, "; ");
+  observe_(core::ObserveNode{std::move(node)});
+  observe_(std::move(seen));
+  return Ok;
+}
+
+Status Observer::reconcile() {
+  core::Reconcile reconcile;
+  reconcile.known = running_();  // before the engine is asked
+  TRY(std::vector<engine::Running> present, engine_.list());
+  for (const engine::Running& container : present)
+    reconcile.containers.push_back({container.ref.task, container.ref.attempt});
+  observe_(std::move(reconcile));
+  return Ok;
+}
+
+void Observer::start(Millis interval) {
+  thread_ = std::thread([this, interval] {
+    std::unique_lock lock(mutex_);
+    while (!wake_.wait_for(lock, std::chrono::milliseconds(interval.value),
+                           [&] { return stopping_; })) {
+      lock.unlock();
+      Status status = look();
+      if (status.ok()) status = reconcile();
+      if (!status.ok()) log::warn(cat("cannot look at the node: ", status.error().text()));
+      lock.lock();
+    }
+  });
+}
+
+void Observer::stop() {
+  {
+    std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+Status Observer::prepare(const api::Accelerator& accelerator) {
+  std::lock_guard lock(providers_mutex_);
+  for (const auto& provider : providers_)
+    if (provider->vendor() == accelerator.status.vendor) return provider->prepare(accelerator);
+  return error(Code::kUnavailable,
+               cat("this server has no provider for accelerators of ", accelerator.status.vendor));
+}
+
+}  // namespace tessera::server

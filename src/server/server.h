@@ -1,0 +1,52 @@
+#pragma once
+// The server as a whole: store, brain, engine, accelerators and HTTP wired together. Which engine
+// and which accelerators is decided in src/apps.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "accel/provider.h"
+#include "base/result.h"
+#include "core/sched/plan.h"
+#include "engine/engine.h"
+#include "net/unix_socket.h"
+
+namespace tessera::server {
+
+struct ServerOptions {
+  std::string version;
+  std::string data_folder;  // the store lives here
+  std::string socket_path;
+  net::UnixSocketMode socket_mode;
+  std::string openapi;  // the document to serve
+  sched::Policy policy;
+  uint64_t seed = 0;
+};
+
+// How often nodes and accelerators are looked at again (A16: drivers may come later).
+inline constexpr Millis kScanInterval{10'000};
+// Threads for effects: image pulls may take several at once, starts of others must still get
+// through.
+inline constexpr size_t kEffectThreads = 32;
+// Log followers, sessions and pulls at once, a thread each.
+inline constexpr size_t kStreamThreads = 512;
+
+class Server {
+ public:
+  Server(ServerOptions options, std::unique_ptr<engine::Engine> engine,
+         std::vector<std::unique_ptr<accel::Provider>> providers);
+  ~Server();
+
+  // Loads the store, asks the engine what runs, closes the differences and listens. The error says
+  // what keeps the server from working at all.
+  Status start();
+  // Stops taking requests, finishes what is under way. Containers go on.
+  void stop();
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace tessera::server

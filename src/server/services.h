@@ -1,0 +1,43 @@
+#pragma once
+// What the handlers work with, and the functions that bind them, one per family of routes.
+
+#include <atomic>
+#include <string>
+
+#include "engine/engine.h"
+#include "server/brain.h"
+#include "server/router.h"
+#include "server/view.h"
+#include "server/workers.h"
+
+namespace tessera::server {
+
+struct Services {
+  Brain& brain;
+  View& view;
+  engine::Engine& engine;
+  Workers& streams;  // one thread for each log follower and image pull
+  std::string version;
+  std::string engine_name;
+  std::string openapi;       // the document, ready to send
+  std::atomic<bool>& ready;  // recovery is over
+};
+
+void bind_system(Router& router, Services& services);
+void bind_jobs(Router& router, Services& services);
+void bind_objects(Router& router, Services& services);
+void bind_lists(Router& router, Services& services);
+void bind_logs(Router& router, Services& services);
+void bind_sessions(Router& router, Services& services);
+void bind_images(Router& router, Services& services);
+
+// Sends a command to the brain and answers with the object it was about, as published.
+void submit(Services& services, const Call& call, std::string_view kind, core::Command command,
+            int status = 200, Idempotency idempotency = {});
+
+Error not_found(std::string_view kind, const std::string& key);
+
+// Sixteen random hexadecimal digits: uids, and the end of names that the server chooses.
+std::string random_hex(size_t digits);
+
+}  // namespace tessera::server
