@@ -32,7 +32,7 @@ inline constexpr Millis kTaskMs{60'000};
 // A layer of tens of gigabytes on a slow disk.
 inline constexpr Millis kTransferMs{3'600'000};
 // How long a call waits for a daemon that is just restarting.
-inline constexpr Millis kReconnectMs{3'000};
+inline constexpr Millis kReconnectMs{5'000};
 
 class Connection {
  public:

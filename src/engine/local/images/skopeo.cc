@@ -7,7 +7,6 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/process.h"
 #include "base/text.h"
 #include "engine/local/images/temp_folder.h"
 #include "wire/json.h"
@@ -28,11 +27,12 @@ constexpr std::string_view kPolicy = R"({"default":[{"type":"insecureAcceptAnyth
 struct KnownFailure {
   std::string_view text;
   Code code;
-  std::string_view sentence;  // completes "REGISTRY ..." or "cannot reach REGISTRY"
+  std::string_view sentence;  // completes "REGISTRY ..."; empty: skopeo's own words
 };
 // From skopeo's and the registries' words to ours; the first that fits.
 constexpr KnownFailure kKnownFailures[] = {
     {"no space left on device", Code::kExhausted, ""},
+    {"error getting credentials", Code::kInvalid, ""},
     {"toomanyrequests", Code::kUnavailable, "refuses for now, for it was asked too often"},
     {"unauthorized", Code::kUnauthenticated, "refuses the login"},
     {"authentication required", Code::kUnauthenticated, "refuses the login"},
@@ -63,6 +63,13 @@ std::string base64(std::string_view bytes) {
 // docker.io's logins are kept under the address it had first.
 std::string login_key(const Reference& reference) {
   return reference.registry == "docker.io" ? "https://index.docker.io/v1/" : reference.registry;
+}
+
+Result<ProgramOutput> run(const ProgramSpec& spec) {
+  Result<ProgramOutput> output = run_program(spec);
+  if (!output.ok() && output.error().code == Code::kNotFound)  // the program, not an image
+    return error(Code::kUnavailable, output.error().message, {}, "install the package skopeo");
+  return output;
 }
 
 }  // namespace
@@ -96,11 +103,13 @@ Status Skopeo::log_in(const Reference& reference, const RegistryLogin& login) {
   return write_file(folder_ + "/auth.json", auth, 0600);
 }
 
-std::vector<std::string> Skopeo::command(std::vector<std::string> words) const {
-  std::vector<std::string> out = {program_, "--policy", folder_ + "/policy.json", "--tmpdir",
-                                  folder_};
-  out.insert(out.end(), words.begin(), words.end());
-  return out;
+ProgramSpec Skopeo::command(std::vector<std::string> words, Millis deadline) const {
+  ProgramSpec spec;
+  spec.argv = {program_, "--policy", folder_ + "/policy.json", "--tmpdir", folder_};
+  spec.argv.insert(spec.argv.end(), words.begin(), words.end());
+  spec.deadline = deadline;
+  spec.on_tick = [this] { return !stopping_; };
+  return spec;
 }
 
 Error Skopeo::failure(const Reference& reference, const std::string& standard_error) const {
@@ -110,7 +119,7 @@ Error Skopeo::failure(const Reference& reference, const std::string& standard_er
     if (message.find(known.text) == std::string::npos) continue;
     if (known.sentence.empty()) return error(known.code, what + message);
     bool anonymous = known.code == Code::kUnauthenticated && !has_login_;
-    std::string_view sentence = anonymous ? "wants a login, and there is none" : known.sentence;
+    std::string_view sentence = anonymous ? "wants a login, or does not have it" : known.sentence;
     std::string hint =
         known.code == Code::kUnavailable || known.code == Code::kNotFound ? message : std::string();
     if (known.code == Code::kUnauthenticated)
@@ -125,11 +134,7 @@ Result<std::string> Skopeo::inspect(const Reference& reference, bool config) {
   if (config) words.emplace_back("--config");
   if (plain_http_) words.emplace_back("--tls-verify=false");
   words.push_back("docker://" + reference.text());
-  ProgramSpec spec;
-  spec.argv = command(std::move(words));
-  spec.deadline = kInspectLimit;
-  spec.on_tick = [this] { return !stopping_; };
-  TRY(ProgramOutput output, run_program(spec));
+  TRY(ProgramOutput output, run(command(std::move(words), kInspectLimit)));
   if (output.exit_code != 0) return failure(reference, output.err);
   return output.out;
 }
@@ -145,13 +150,12 @@ Result<std::string> Skopeo::config(const Reference& reference) {
 Status Skopeo::download(const Reference& reference, const std::string& blob_folder,
                         const std::function<void(int64_t)>& on_bytes) {
   std::string layout = folder_ + "/layout";
-  ProgramSpec spec;
-  spec.argv = command({"copy", "--quiet", "--retry-times", "2", "--src-authfile",
-                       folder_ + "/auth.json", "--dest-shared-blob-dir", blob_folder});
+  ProgramSpec spec = command({"copy", "--quiet", "--retry-times", "2", "--src-authfile",
+                              folder_ + "/auth.json", "--dest-shared-blob-dir", blob_folder},
+                             kDownloadLimit);
   if (plain_http_) spec.argv.emplace_back("--src-tls-verify=false");
   spec.argv.push_back("docker://" + reference.text());
   spec.argv.push_back(cat("oci:", layout, ":image"));
-  spec.deadline = kDownloadLimit;
   int64_t bytes = -1;
   int64_t grew_ns = monotonic_ns();
   spec.on_tick = [&] {
@@ -163,7 +167,7 @@ Status Skopeo::download(const Reference& reference, const std::string& blob_fold
     }
     return !stopping_ && monotonic_ns() - grew_ns < kStallLimit.value * 1'000'000;
   };
-  Result<ProgramOutput> output = run_program(spec);
+  Result<ProgramOutput> output = run(spec);
   if (!output.ok() && output.error().code == Code::kConflict && !stopping_)
     return error(Code::kTimeout, cat("cannot pull ", reference.familiar(), ": no bytes came from ",
                                      reference.registry, " for ", format_duration(kStallLimit)));
@@ -178,12 +182,10 @@ Status Skopeo::unpack_saved(const std::string& archive, const std::string& image
   std::string link = folder_ + "/archive";
   if (!exists(link) && ::symlink(archive.c_str(), link.c_str()) != 0)
     return errno_error(cat("link to ", archive));
-  ProgramSpec spec;
-  spec.argv = command({"copy", "--quiet", "--dest-oci-accept-uncompressed-layers",
-                       cat("docker-archive:", link, ":", image), cat("oci:", into, ":image")});
-  spec.deadline = kDownloadLimit;
-  spec.on_tick = [this] { return !stopping_; };
-  TRY(ProgramOutput output, run_program(spec));
+  TRY(ProgramOutput output,
+      run(command({"copy", "--quiet", "--dest-oci-accept-uncompressed-layers",
+                   cat("docker-archive:", link, ":", image), cat("oci:", into, ":image")},
+                  kDownloadLimit)));
   if (output.exit_code == 0) return Ok;
   std::string message = replace_all(skopeo_message(output.err), link, archive);
   bool full = message.find("no space left on device") != std::string::npos;

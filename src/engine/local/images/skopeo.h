@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/process.h"
 #include "base/result.h"
 #include "engine/local/images/reference.h"
 
@@ -40,7 +41,7 @@ class Skopeo {
 
  private:
   Result<std::string> inspect(const Reference& reference, bool config);
-  std::vector<std::string> command(std::vector<std::string> words) const;
+  ProgramSpec command(std::vector<std::string> words, Millis deadline) const;
   Error failure(const Reference& reference, const std::string& standard_error) const;
 
   const std::string program_;

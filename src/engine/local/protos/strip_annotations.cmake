@@ -1,6 +1,6 @@
-# strip_annotations(SOURCE TARGET): copies a .proto file of containerd without the annotations meant for
-# Go (gogoproto, fieldpath), with imports shortened to containerd/..., as lite messages. An unchanged
-# copy keeps its time, so nothing is generated anew.
+# strip_annotations(SOURCE TARGET): copies a .proto file of containerd without the annotations meant
+# for Go (gogoproto, fieldpath), with imports shortened to containerd/..., as lite messages. An
+# unchanged copy keeps its time, so nothing is generated anew.
 function(strip_annotations source target)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})
   file(READ ${source} text)

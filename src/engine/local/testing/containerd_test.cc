@@ -84,8 +84,9 @@ class ContainerdTest : public testing::Test {
     record.spec_json =
         cat(R"({"ociVersion":"1.0.2","process":)", process(script),
             R"(,"root":{"path":"rootfs"},"mounts":[{"destination":"/proc",)"
-            R"("type":"proc","source":"proc"}],"linux":{"cgroupsPath":"/tsr-test/)",
-            id, R"(","namespaces":[{"type":"pid"},{"type":"mount"},{"type":"network"}]}})");
+            R"("type":"proc","source":"proc"}],"linux":{"cgroupsPath":"/)",
+            std::filesystem::path(daemon_->folder()).filename().string(), "-", id,
+            R"(","namespaces":[{"type":"pid"},{"type":"mount"},{"type":"network"}]}})");
     Status made = client_->create_container(record);
     ASSERT_TRUE(made.ok()) << made.error().text();
     auto pid = client_->create_task(id, *mounts, {}, runc());

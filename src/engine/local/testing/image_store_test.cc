@@ -272,7 +272,8 @@ TEST_F(ImageStoreTest, PullsFromARegistryThatWantsALogin) {
   ASSERT_FALSE(wrong.ok());
   EXPECT_EQ(wrong.error().code, Code::kUnauthenticated);
   EXPECT_EQ(wrong.error().message, refused + " refuses the login");
-  EXPECT_EQ(store_->pull(name, {}).error().message, refused + " wants a login, and there is none");
+  EXPECT_EQ(store_->pull(name, {}).error().message,
+            refused + " wants a login, or does not have it");
   expect_nothing_left();
 
   std::vector<ImageProgress> told;
@@ -328,6 +329,15 @@ TEST_F(ImageStoreTest, SaysWhenARegistryCannotBeReached) {
   EXPECT_EQ(away.error().code, Code::kUnavailable);
   EXPECT_EQ(away.error().message, "cannot pull 127.0.0.1:1/app:1: 127.0.0.1:1 cannot be reached");
   EXPECT_FALSE(away.error().hint.empty());
+}
+
+TEST_F(ImageStoreTest, SaysWhenSkopeoIsMissing) {
+  ImageStoreOptions without = options();
+  without.skopeo = "no-such-skopeo";
+  auto pulled = ImageStore(*client_, without).pull("busybox", {});
+  ASSERT_FALSE(pulled.ok());
+  EXPECT_EQ(pulled.error().code, Code::kUnavailable);
+  EXPECT_EQ(pulled.error().hint, "install the package skopeo");
 }
 
 TEST_F(ImageStoreTest, TellsTheTruthAboutAFullDisk) {
