@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <optional>
 
 #include "base/log.h"
 #include "base/text.h"
@@ -9,10 +10,14 @@
 namespace tessera::net {
 
 struct Exchange::State {
-  explicit State(ExchangeOrigin from) : origin(std::move(from)) {}
+  State(ExchangeOrigin from, const Request& request)
+      : origin(std::move(from)), label(cat(request.method, " ", request.path)) {
+    if (asks_for_websocket(request))
+      head = Request{request.method, request.path, request.params, request.headers, {}};
+  }
   ~State() {
     if (answered) return;
-    origin.loop->dispatch([sink = origin.sink, label = origin.label, render = origin.render] {
+    origin.loop->dispatch([sink = origin.sink, label = label, render = origin.render] {
       auto waiting = sink.lock();
       if (!waiting) return;
       log::error(cat(label, ": the handler gave no answer"));
@@ -32,10 +37,17 @@ struct Exchange::State {
   }
 
   const ExchangeOrigin origin;
+  const std::string label;      // "GET /path", for people
+  std::optional<Request> head;  // only when it asks for a WebSocket
   std::atomic<bool> answered = false;
 };
 
-Exchange::Exchange(ExchangeOrigin origin) : state_(std::make_shared<State>(std::move(origin))) {}
+Exchange::Exchange(ExchangeOrigin origin, const Request& request)
+    : state_(std::make_shared<State>(std::move(origin), request)) {}
+
+const std::string& Exchange::label() const {
+  return state_->label;
+}
 
 bool Exchange::respond(Response response) const {
   return state_->give(std::move(response));
@@ -43,7 +55,7 @@ bool Exchange::respond(Response response) const {
 
 std::shared_ptr<BodyStream> Exchange::start_stream(int status, Headers headers) const {
   const ExchangeOrigin& origin = state_->origin;
-  auto out = std::make_shared<Outbox>(origin.loop, origin.stream_buffer_bytes);
+  auto out = std::make_shared<Outbox>(origin.loop, origin.stream_buffer_bytes, Pieces::kBytes);
   // When the answer comes too late, its reader goes at once, which closes the stream.
   state_->give(
       StreamAnswer{Response{status, std::move(headers), {}}, std::make_shared<OutboxReader>(out)});
@@ -52,15 +64,15 @@ std::shared_ptr<BodyStream> Exchange::start_stream(int status, Headers headers) 
 
 Result<std::shared_ptr<WebSocket>> Exchange::upgrade(std::string_view subprotocol) const {
   const ExchangeOrigin& origin = state_->origin;
-  if (!origin.head)
+  if (!state_->head)
     return error(Code::kInvalid,
-                 cat(origin.label, " needs a WebSocket: send 'Upgrade: websocket'"));
-  auto offered = offered_subprotocols(*origin.head);
+                 cat(state_->label, " needs a WebSocket: send 'Upgrade: websocket'"));
+  auto offered = offered_subprotocols(*state_->head);
   if (!subprotocol.empty() && std::ranges::find(offered, subprotocol) == offered.end())
-    return error(Code::kInvalid, cat(origin.label, " speaks the WebSocket subprotocol ",
+    return error(Code::kInvalid, cat(state_->label, " speaks the WebSocket subprotocol ",
                                      quoted(subprotocol), ", which the client does not offer"));
   auto core = std::make_shared<WebSocketCore>(origin.loop, origin.stream_buffer_bytes);
-  state_->give(UpgradeAnswer{*origin.head, std::string(subprotocol), core,
+  state_->give(UpgradeAnswer{*state_->head, std::string(subprotocol), core,
                              std::make_shared<OutboxReader>(core->out)});
   return std::make_shared<WebSocket>(std::move(core), std::string(subprotocol));
 }

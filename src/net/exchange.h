@@ -80,13 +80,11 @@ class AnswerSink {
   virtual void answer(Answer answer) = 0;  // on the loop's thread, once
 };
 
-// What an Exchange needs to know about its request.
+// What an Exchange needs to know besides its request.
 struct ExchangeOrigin {
   std::shared_ptr<Loop> loop;
   std::weak_ptr<AnswerSink> sink;
   size_t stream_buffer_bytes = kStreamBufferLimit;
-  std::string label;              // "GET /path", for the log
-  std::shared_ptr<Request> head;  // only when it asks for a WebSocket
   std::function<Response(const Error&)> render;
 };
 
@@ -94,8 +92,10 @@ struct ExchangeOrigin {
 // a 500 and the log a line.
 class Exchange {
  public:
-  explicit Exchange(ExchangeOrigin origin);
+  Exchange(ExchangeOrigin origin, const Request& request);
 
+  // "GET /path", for a log or a message.
+  const std::string& label() const;
   // False when it was answered before; the same for the others below.
   bool respond(Response response) const;
   // The status and headers go out now; never null, but closed already when answered before or when

@@ -1,5 +1,7 @@
 #include "net/head.h"
 
+#include <charconv>
+
 #include "base/text.h"
 
 namespace tessera::net {
@@ -49,6 +51,18 @@ std::string request_head(const Request& request) {
     out += cat("Content-Length: ", request.body.size(), "\r\n");
   out += "\r\n";
   return out;
+}
+
+ChunkFrame frame_chunk(size_t bytes, bool last) {
+  ChunkFrame frame;
+  if (bytes > 0) {  // a chunk of no bytes would end the body
+    char digits[16];
+    frame.before.assign(digits, std::to_chars(digits, std::end(digits), bytes, 16).ptr);
+    frame.before += "\r\n";
+    frame.after = "\r\n";
+  }
+  if (last) frame.after += "0\r\n\r\n";
+  return frame;
 }
 
 }  // namespace tessera::net

@@ -92,6 +92,7 @@ struct Request {
   std::string body;
 };
 
+// Content-Length, Transfer-Encoding and Connection are written by the server: do not set them.
 struct Response {
   int status = 200;
   Headers headers;

@@ -23,6 +23,7 @@
 #include "base/text.h"
 #include "net/connection.h"
 #include "net/head.h"
+#include "net/unix_socket.h"
 
 namespace tessera::net {
 
@@ -164,9 +165,7 @@ void HttpConnection::answer(Answer answer) {
 // that sends its next request already is not watched further.
 Task<void> HttpConnection::watch_while_pending() {
   auto [failed] = co_await stream_.async_wait(Stream::wait_read, kTuple);
-  char byte;
-  if (!failed && !ended_ && ::recv(stream_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0)
-    cut(kClientGone);
+  if (!failed && !ended_ && peek_input(stream_.native_handle()) == Input::kEnded) cut(kClientGone);
 }
 
 Task<void> HttpConnection::run(std::optional<Answer> answer) {
@@ -224,13 +223,9 @@ Task<HttpConnection::Next> HttpConnection::serve_request() {
 }
 
 void HttpConnection::call_handler(Request request) {
-  std::string label = cat(request.method, " ", request.path);
-  auto head = asks_for_websocket(request)
-                  ? std::make_shared<Request>(
-                        Request{request.method, request.path, request.params, request.headers, {}})
-                  : nullptr;
-  Exchange exchange({host_->loop, weak_from_this(), host_->limits.stream_buffer_bytes, label,
-                     std::move(head), host_->render});
+  Exchange exchange(
+      {host_->loop, weak_from_this(), host_->limits.stream_buffer_bytes, host_->render}, request);
+  std::string label = exchange.label();
   in_handler_ = true;
   try {
     host_->handler(std::move(request), peer_, std::move(exchange));
@@ -318,14 +313,12 @@ Task<void> HttpConnection::write_chunks() {
   while (auto batch = ended_ ? std::nullopt : (*out)->take()) {
     size_t bytes = 0;
     for (const std::string& chunk : batch->chunks) bytes += chunk.size();
-    std::array<char, 24> size_line;
-    int length = std::snprintf(size_line.data(), size_line.size(), "%zx\r\n", bytes);
+    ChunkFrame frame = chunked_ ? frame_chunk(bytes, batch->last) : ChunkFrame{};
     std::vector<asio::const_buffer> parts;
-    parts.reserve(batch->chunks.size() + 3);
-    if (chunked_ && bytes > 0) parts.push_back(asio::buffer(size_line.data(), size_t(length)));
+    parts.reserve(batch->chunks.size() + 2);
+    parts.push_back(asio::buffer(frame.before));
     for (const std::string& chunk : batch->chunks) parts.push_back(asio::buffer(chunk));
-    if (chunked_ && bytes > 0) parts.push_back(asio::buffer("\r\n", 2));
-    if (chunked_ && batch->last) parts.push_back(asio::buffer("0\r\n\r\n", 5));
+    parts.push_back(asio::buffer(frame.after));
     auto [failed, written] = co_await asio::async_write(stream_, parts, kTuple);
     if (failed) co_return cut(kClientGone);
     (*out)->delivered();
@@ -461,8 +454,7 @@ Task<error_code> ClientConnection::Impl::read_body(Parser& parser, const OnChunk
     }
     if (parser.is_done()) co_return error_code();
     auto [failed, bytes] = co_await http::async_read_some(stream, buffer, parser, kTuple);
-    if (failed && failed != http::error::end_of_stream) co_return failed;
-    if (failed && !parser.is_done()) co_return failed;
+    if (failed && (failed != http::error::end_of_stream || !parser.is_done())) co_return failed;
   }
 }
 
@@ -499,11 +491,8 @@ Result<Response> ClientConnection::stream(const Request& request, const OnChunk&
 }
 
 bool ClientConnection::reusable() const {
-  if (!impl_->reusable || impl_->buffer.size() > 0) return false;
-  char byte;
-  // Only an open connection on which nothing came says "would block".
-  return ::recv(impl_->stream.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 &&
-         (errno == EAGAIN || errno == EWOULDBLOCK);
+  return impl_->reusable && impl_->buffer.size() == 0 &&
+         peek_input(impl_->stream.native_handle()) == Input::kNone;
 }
 
 }  // namespace tessera::net

@@ -93,5 +93,14 @@ TEST(Head, SaysHowTheBodyEnds) {
             "POST /a?b=c HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n");
 }
 
+TEST(Head, FramesChunks) {
+  EXPECT_EQ(frame_chunk(26, false).before, "1a\r\n");
+  EXPECT_EQ(frame_chunk(26, false).after, "\r\n");
+  EXPECT_EQ(frame_chunk(1, true).after, "\r\n0\r\n\r\n");
+  EXPECT_EQ(frame_chunk(0, true).before, "");
+  EXPECT_EQ(frame_chunk(0, true).after, "0\r\n\r\n");
+  EXPECT_EQ(frame_chunk(0, false).after, "");
+}
+
 }  // namespace
 }  // namespace tessera::net

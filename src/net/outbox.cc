@@ -9,6 +9,9 @@ namespace tessera::net {
 
 namespace {
 
+// Short lines are joined up to this: one write of the kernel then takes many of them.
+constexpr size_t kJoinBytes = 16 << 10;
+
 // Of memory: so that very many very small chunks are bounded too.
 size_t cost(const std::string& chunk) {
   return sizeof chunk + chunk.size();
@@ -36,7 +39,11 @@ bool Outbox::append(std::unique_lock<std::mutex>& lock, std::string chunk) {
     return false;
   }
   queued_ += cost(chunk);
-  chunks_.push_back(std::move(chunk));
+  if (pieces_ == Pieces::kBytes && !chunks_.empty() &&
+      chunks_.back().size() + chunk.size() <= kJoinBytes)
+    chunks_.back() += chunk;
+  else
+    chunks_.push_back(std::move(chunk));
   wake_consumer();
   return true;
 }

@@ -14,6 +14,9 @@
 
 namespace tessera::net {
 
+// May what is pushed be joined with what waits already? The bytes of a body may, messages not.
+enum class Pieces { kBytes, kMessages };
+
 // Open until the producer finishes and all is delivered, or until close(): the reader went away or
 // was too slow. Shared by the producer's handle and the connection.
 class Outbox {
@@ -21,8 +24,8 @@ class Outbox {
   // An empty reason: all was delivered.
   using Closed = std::function<void(const std::string& reason)>;
 
-  Outbox(std::shared_ptr<Loop> loop, size_t limit_bytes)
-      : loop_(std::move(loop)), limit_bytes_(limit_bytes) {}
+  Outbox(std::shared_ptr<Loop> loop, size_t limit_bytes, Pieces pieces)
+      : loop_(std::move(loop)), limit_bytes_(limit_bytes), pieces_(pieces) {}
 
   // Producer's side, any thread; false once closed or finished. push() closes the outbox when the
   // chunk finds no room; push_within() first waits for room, and must not be called on the loop's
@@ -62,6 +65,7 @@ class Outbox {
 
   const std::shared_ptr<Loop> loop_;
   const size_t limit_bytes_;
+  const Pieces pieces_;
 
   mutable std::mutex mutex_;  // guards all below
   std::condition_variable room_;

@@ -130,4 +130,11 @@ Peer peer_of(int fd) {
   return {found.uid, found.gid, found.pid};
 }
 
+Input peek_input(int fd) {
+  char byte;
+  ssize_t got = ::recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  if (got > 0) return Input::kSome;
+  return got < 0 && (errno == EAGAIN || errno == EINTR) ? Input::kNone : Input::kEnded;
+}
+
 }  // namespace tessera::net

@@ -48,4 +48,8 @@ class UnixListener {
 Result<Fd> connect_unix(const std::string& path);
 Peer peer_of(int fd);
 
+// What waits to be read on a connected socket, without reading it.
+enum class Input { kNone, kSome, kEnded };
+Input peek_input(int fd);
+
 }  // namespace tessera::net

@@ -20,7 +20,8 @@ class WebSocketCore {
   using Message = std::function<void(std::string)>;
 
   WebSocketCore(std::shared_ptr<Loop> loop, size_t limit_bytes)
-      : out(std::make_shared<Outbox>(loop, limit_bytes)), loop_(std::move(loop)) {}
+      : out(std::make_shared<Outbox>(loop, limit_bytes, Pieces::kMessages)),
+        loop_(std::move(loop)) {}
 
   void set_message_callback(Message callback);
   void set_paused(bool paused);
