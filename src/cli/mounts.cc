@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "cli/csv.h"
+#include "cli/paths.h"
 #include "cli/run_flags.h"
 
 namespace tessera::cli {
@@ -10,17 +11,6 @@ namespace {
 
 constexpr std::string_view kOnlyFolders =
     "only folders of the node can be mounted: write /folder:/target, or ./folder:/target";
-
-// Without ".", ".." and doubled slashes. Links are not followed: the server sees the same names.
-std::string absolute(std::string_view path, const std::string& folder) {
-  std::vector<std::string> kept;
-  for (const std::string& part :
-       split(path.starts_with('/') ? path : cat(folder, "/", path), '/')) {
-    if (part == ".." && !kept.empty()) kept.pop_back();
-    if (!part.empty() && part != "." && part != "..") kept.push_back(part);
-  }
-  return cat("/", join(kept, "/"));
-}
 
 // One of the comma separated words behind the target.
 Status apply_mode(std::string_view mode, api::Volume& volume) {
@@ -50,7 +40,7 @@ Result<api::Volume> parse_volume(std::string_view text, const std::string& folde
                  "write source:target[:ro]");
   api::Volume volume{.source = parts[0], .target = parts[1]};
   if (volume.source.starts_with('.') || volume.source.starts_with('/'))
-    volume.source = absolute(volume.source, folder);
+    volume.source = absolute_path(volume.source, folder);
   else
     return error(Code::kInvalid, cat("named volumes like ", quoted(parts[0]), " are not offered"),
                  {}, std::string(kOnlyFolders));

@@ -291,6 +291,9 @@ Result<RunPlan> plan_run(const Args& args, const RunInputs& inputs) {
   TRY_STATUS(set_storage(args, inputs, spec));
   TRY_STATUS(set_labels(args, plan.job.metadata));
   TRY_STATUS(set_gpus(args, plan));
+  if (spec.replicas > 1 && spec.stdin_)
+    return error(Code::kInvalid, "connects to one replica, not to several",
+                 Args::label("interactive"), "leave it out, and use 'tessera exec' later");
   // The server's own rules, so that a slip is told before anything is sent.
   TRY(plan.job, schema::decode<api::Job>(schema::encode(plan.job)));
   return plan;

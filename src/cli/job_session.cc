@@ -1,0 +1,115 @@
+// exec and attach: a person or a pipe inside a running container.
+
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/job_exit.h"
+#include "cli/objects.h"
+#include "cli/schema_doc.h"
+#include "cli/session_pump.h"
+
+namespace tessera::cli {
+
+namespace {
+
+namespace routes = api::routes;
+
+Status need_terminal(const Context& context, bool tty, bool input) {
+  if (!tty || !input || context.console.in_is_terminal()) return Ok;
+  return error(Code::kInvalid, "the input is not a terminal", Args::label("tty"),
+               "leave out -t to send it a file or a pipe");
+}
+
+Result<int> exit_of(Context& context, const std::string& job, PumpEnd end) {
+  if (end.signal) return 128 + *end.signal;
+  if (end.detached) {
+    context.console.note(cat("detached from job ", job));
+    return 0;
+  }
+  if (!end.status)
+    return error(Code::kUnavailable, end.broken.empty()
+                                         ? "the session ended without an exit code"
+                                         : cat("the session broke off: ", end.broken));
+  if (!end.status->message.empty()) context.console.note(end.status->message);
+  return static_cast<int>(end.status->exitCode & 0xFF);
+}
+
+PumpEnd converse(Context& context, client::Session& session, bool input, bool tty) {
+  // Without a terminal of its own the program is not reached by Ctrl-C; the session ends, and the
+  // server with it.
+  Signals signals({SIGTERM, SIGHUP, SIGINT, SIGWINCH});
+  return pump(session, context.console, {.input = input, .tty = tty && input, .signals = &signals});
+}
+
+Result<int> exec(Context& context, const Args& args) {
+  std::string job = job_name(args.operands[0]);
+  api::ExecQuery query{.command = {args.operands.begin() + 1, args.operands.end()},
+                       .tty = args.has("tty"),
+                       .stdin_ = args.has("interactive"),
+                       .user = args.text("user"),
+                       .workingDir = args.text("workdir")};
+  TRY_STATUS(need_terminal(context, query.tty, query.stdin_));
+  auto environment = client::process_environment();
+  for (const std::string& entry : args.all("env")) {
+    bool has_value = entry.find('=') != std::string::npos;
+    if (has_value)
+      query.env.push_back(entry);
+    else if (auto own = environment(entry))
+      query.env.push_back(cat(entry, "=", *own));
+  }
+  if (std::string index = args.text("index"); !index.empty()) {
+    auto number = to_int(index);
+    if (!number) return error(Code::kInvalid, cat(quoted(index), " is not a number"), "--index");
+    query.index = *number;
+  }
+  TRY(auto session, context.client.open(routes::kExecJob, context.path(job), query));
+  return exit_of(context, job, converse(context, *session, query.stdin_, query.tty));
+}
+
+Result<int> attach(Context& context, const Args& args) {
+  std::string name = job_name(args.operands[0]);
+  TRY(api::Job job, context.client.call(routes::kGetJob, context.path(name)));
+  bool input = job.spec.stdin_ && !args.has("no-stdin");
+  TRY_STATUS(need_terminal(context, job.spec.tty, input));
+  api::ExecQuery query{.tty = job.spec.tty, .stdin_ = input};
+  TRY(auto session, context.client.open(routes::kAttachJob, context.path(name), query));
+  return exit_of(context, name, converse(context, *session, input, job.spec.tty));
+}
+
+}  // namespace
+
+Command exec_command() {
+  const schema::Type& type = schema::describe<api::ExecQuery>();
+  return {.name = "exec",
+          .operands = "JOB COMMAND [ARG…]",
+          .doc = "Runs a program in a job's container and exits with its exit code.",
+          .details = "With -it, ctrl-p ctrl-q detaches.",
+          .flags = {{"interactive", 'i', "", schema_doc(type, "stdin"), {}},
+                    {"tty", 't', "", schema_doc(type, "tty"), {}},
+                    {"user", 'u', "USER[:GROUP]", schema_doc(type, "user"), {}},
+                    {"workdir", 'w', "FOLDER", schema_doc(type, "workingDir"), {}},
+                    {"env", 'e', "NAME[=VALUE]", "Environment variables.", {}, true},
+                    {"index", 0, "N", schema_doc(type, "index"), {}}},
+          .run = exec,
+          .least = 2,
+          .most = kAnyNumber,
+          .order = Order::kBeforeOperands,
+          .completes = "job",
+          .failure_exit = kRunFailedExit};
+}
+
+Command attach_command() {
+  return {.name = "attach",
+          .operands = "JOB",
+          .doc = "Connects to the input and output of a job's own program.",
+          .details =
+              "Ctrl-p ctrl-q detaches from a job that was started with -it; what came before "
+              "is in 'tessera logs'.",
+          .flags = {{"no-stdin", 0, "", "Only watch.", {}}},
+          .run = attach,
+          .least = 1,
+          .most = 1,
+          .completes = "job",
+          .failure_exit = kRunFailedExit};
+}
+
+}  // namespace tessera::cli

@@ -1,0 +1,155 @@
+#include "cli/reference.h"
+
+#include <functional>
+#include <set>
+
+#include "api/routes.h"
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/help.h"
+#include "cli/objects.h"
+#include "cli/refusals.h"
+#include "cli/schema_doc.h"
+#include "core/lifecycle.h"
+#include "wire/json.h"
+#include "wire/openapi.h"
+
+namespace tessera::cli {
+
+namespace {
+
+using schema::FieldType, schema::Type;
+
+constexpr std::string_view kGenerated =
+    "<!-- Printed by `tessera reference`; change the tables in src/, not this file. -->\n\n";
+
+// In a table's cell a bar would end it.
+std::string cell(std::string_view text) {
+  return replace_all(text, "|", "\\|");
+}
+
+std::string limits(const FieldType& field) {
+  std::vector<std::string> out;
+  const schema::Rules& rules = field.rules;
+  if (rules.required) out.push_back("required");
+  if (rules.read_only) out.push_back("set by the server");
+  if (rules.secret) out.push_back("never shown");
+  bool milli = field.type->kind == Type::Kind::kMilli;
+  bool plain = field.type->kind == Type::Kind::kInt || field.type->kind == Type::Kind::kPercent;
+  auto number = [&](int64_t value) { return milli ? format_milli(value) : cat(value); };
+  if ((milli || plain) && rules.minimum) out.push_back(cat("at least ", number(*rules.minimum)));
+  if ((milli || plain) && rules.maximum) out.push_back(cat("at most ", number(*rules.maximum)));
+  if (!rules.example.empty()) out.push_back(cat("e.g. `", rules.example, "`"));
+  return join(out, ", ");
+}
+
+std::string fields_table(const Type& type) {
+  std::string out = "| field | type | meaning | |\n| --- | --- | --- | --- |\n";
+  for (const FieldType& field : type.fields)
+    out += cat("| `", field.name, "` | ", cell(type_name(*field.type)), " | ", cell(field.doc),
+               " | ", cell(limits(field)), " |\n");
+  return out;
+}
+
+// The type's own section, then those of the structs in it that have not had theirs.
+void append_struct(std::string& out, const Type& type, std::set<std::string_view>& done) {
+  if (type.element) append_struct(out, *type.element, done);
+  if (type.kind != Type::Kind::kStruct || type.fields.empty() || !done.insert(type.name).second)
+    return;
+  out += cat("### ", type.name, "\n\n");
+  if (const api::KindInfo* kind = api::kind_of(type)) out += cat(kind->doc, "\n\n");
+  out += cat(fields_table(type), "\n");
+  for (const FieldType& field : type.fields) append_struct(out, *field.type, done);
+}
+
+std::string endpoints_table() {
+  std::string out = "| call | permission | meaning |\n| --- | --- | --- |\n";
+  for (const api::RouteInfo* route : api::routes::kAll) {
+    static constexpr std::string_view kShapes[] = {"", " *(text)*", " *(stream)*",
+                                                   " *(WebSocket)*"};
+    out += cat("| `", enum_names(route->method)[static_cast<size_t>(route->method)], " ",
+               route->path, "`", kShapes[static_cast<size_t>(route->shape)], " | ",
+               enum_names(route->permission)[static_cast<size_t>(route->permission)], " | ",
+               cell(route->doc), " |\n");
+  }
+  return out;
+}
+
+std::string errors_table() {
+  std::string out = "| code | HTTP status | exit code of the command line |\n| --- | --- | --- |\n";
+  for (const CodeInfo& row : kCodes)
+    out += cat("| `", row.name, "` | ", row.http_status, " | ", row.exit_code, " |\n");
+  return out;
+}
+
+std::string flags_table(const Command& command) {
+  std::string out = "| flag | meaning |\n| --- | --- |\n";
+  for (const Flag& flag : all_flags(command))
+    if (!flag.hidden) out += cat("| `", trim(flag_heading(flag)), "` | ", cell(flag.doc), " |\n");
+  return out;
+}
+
+}  // namespace
+
+std::string reference_api() {
+  std::string out = cat("# API\n\n", kGenerated, "Every object has `apiVersion: ", api::kApiVersion,
+                        "` and its `kind`. Unknown fields are refused.\n\n## Kinds\n\n");
+  std::set<std::string_view> done;
+  for (const ObjectKind& kind : object_kinds())
+    append_struct(out, *kind.list->response().fields.front().type->element, done);
+  out += "## Bodies and answers\n\n";
+  for (const api::RouteInfo* route : api::routes::kAll)
+    for (const Type* type : {&route->request(), &route->response()})
+      if (!api::kind_of(*type)) append_struct(out, *type, done);
+  append_struct(out, schema::describe<api::WatchEvent>(), done);
+  append_struct(out, schema::describe<api::ErrorBody>(), done);
+  out += "## Query parameters\n\n";
+  for (const api::RouteInfo* route : api::routes::kAll) append_struct(out, route->query(), done);
+  out += cat("## Calls\n\n", endpoints_table(), "\n## Errors\n\n", errors_table());
+  return out;
+}
+
+std::string reference_cli(std::span<const Command> commands) {
+  std::string out = cat("# Command line\n\n", kGenerated);
+  for (const Command& command : commands) {
+    if (command.hidden) continue;
+    out += cat("## tessera ", command.name, "\n\n```\n", usage_line(command), "\n```\n\n",
+               command.doc, "\n\n");
+    if (!command.details.empty()) out += cat(replace_all(command.details, "\n", " "), "\n\n");
+    out += cat(flags_table(command), "\n");
+  }
+  out += "## docker's flags that run refuses\n\n| flag | reason |\n| --- | --- |\n";
+  for (const Refusal& row : refusals())
+    out += cat("| `--", row.name, "`", row.letter ? cat(", `-", row.letter, "`") : std::string(),
+               row.harmless.empty() ? "" : cat(" (other than `", row.harmless, "`)"), " | ",
+               cell(row.reason), " |\n");
+  return out;
+}
+
+Command reference_command(ListCommands list) {
+  auto run = [list = std::move(list)](Context& context, const Args& args) -> Result<int> {
+    const std::string& page = args.operands[0];
+    if (page == "openapi")
+      context.console.print(cat(wire::to_json(wire::openapi_document(TESSERA_VERSION), 2), "\n"));
+    else if (page == "api")
+      context.console.print(reference_api());
+    else if (page == "cli")
+      context.console.print(reference_cli(list()));
+    else if (page == "lifecycle")
+      context.console.print(core::lifecycle_diagram());
+    else
+      return error(Code::kInvalid, cat("there is no reference page ", quoted(page)), {},
+                   "there are openapi, api, cli, lifecycle");
+    return 0;
+  };
+  return {.name = "reference",
+          .operands = "openapi|api|cli|lifecycle",
+          .doc = "Prints a page of the reference.",
+          .run = run,
+          .least = 1,
+          .most = 1,
+          .connects = false,
+          .hidden = true};
+}
+
+}  // namespace tessera::cli

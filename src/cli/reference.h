@@ -1,0 +1,16 @@
+#pragma once
+// Reference pages, made from the tables: docs/reference/ is printed by `tessera reference`.
+
+#include <span>
+#include <string>
+
+#include "cli/command.h"
+
+namespace tessera::cli {
+
+// docs/reference/api.md: the kinds and their fields, the endpoints, the errors.
+std::string reference_api();
+// docs/reference/cli.md: every command with its flags, and docker's flags that are refused.
+std::string reference_cli(std::span<const Command> commands);
+
+}  // namespace tessera::cli
