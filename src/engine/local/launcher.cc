@@ -158,23 +158,38 @@ Status Launcher::make_record(const Launch& launch, const Image& image, const Val
        .snapshot_key = container});
 }
 
+// The shim starts the log's writer itself, except where it also has input to pass on and no
+// terminal to do it with.
+Result<Stdio> Launcher::make_stdio(const Launch& launch, const std::string& container) const {
+  const std::string& program = machine_.options.program;
+  const LogLimits& limits = machine_.options.log_limits;
+  std::string folder = machine_.log_folder(launch.ref);
+  std::string uri = log_writer_uri(program, folder, limits);
+  Stdio stdio{.out = uri, .err = launch.tty ? "" : uri, .terminal = launch.tty};
+  if (!launch.stdin_open) return stdio;
+  stdio.in = machine_.stdin_path(container);
+  TRY_STATUS(make_fifo(stdio.in));
+  if (launch.tty) return stdio;
+  stdio.out = machine_.output_path(container, "stdout");
+  stdio.err = machine_.output_path(container, "stderr");
+  for (const std::string& path : {stdio.out, stdio.err}) TRY_STATUS(make_fifo(path));
+  TRY_STATUS(start_log_writer(program, folder, limits, stdio.out, stdio.err));
+  return stdio;
+}
+
 // runc prepares the container while the network's plugin connects its namespace.
 Status Launcher::run(const Launch& launch, const TaskPtr& task, const std::vector<Mount>& rootfs,
                      const std::string& host_name) {
   const std::string& container = task->container;
   auto network = std::async(std::launch::async,
                             [&] { return machine_.network.attach(task->project, container); });
-  std::string uri = log_writer_uri(machine_.options.program, machine_.log_folder(task->ref),
-                                   machine_.options.log_limits);
-  Stdio stdio{.out = uri, .err = launch.tty ? "" : uri, .terminal = launch.tty};
-  Status input = Ok;
-  if (launch.stdin_open) {
-    stdio.in = machine_.stdin_path(container);
-    input = make_fifo(stdio.in);
+  auto stdio = make_stdio(launch, container);
+  if (!stdio.ok()) {
+    network.wait();
+    return std::move(stdio).error();
   }
-  auto created = machine_.client.create_task(container, rootfs, stdio, machine_.runc());
+  auto created = machine_.client.create_task(container, rootfs, *stdio, machine_.runc());
   auto address = network.get();
-  TRY_STATUS(input);
   if (!created.ok()) return std::move(created).error();
   if (!address.ok()) return std::move(address).error();
   if (!address->empty())
@@ -196,12 +211,19 @@ Status Launcher::clear(const std::string& container, const std::string& project)
   note(machine_.network.detach(project, container));
   note(machine_.client.delete_container(container));
   note(machine_.client.remove_snapshot(machine_.options.snapshotter, container));
+  note(clear_state(container));
+  return first;
+}
+
+Status Launcher::clear_state(const std::string& container) {
   std::string state = machine_.state_folder(container);
+  dismiss_log_writer(machine_.output_path(container, "stdout"),
+                     machine_.output_path(container, "stderr"));
   unpin_leftovers(state + "/volumes");
   std::error_code failure;
   std::filesystem::remove_all(state, failure);
-  if (failure) note(error(Code::kInternal, cat("remove ", state, ": ", failure.message())));
-  return first;
+  if (failure) return error(Code::kInternal, cat("remove ", state, ": ", failure.message()));
+  return Ok;
 }
 
 }  // namespace tessera::local

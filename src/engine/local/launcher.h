@@ -25,6 +25,8 @@ class Launcher {
   std::optional<StartFailure> launch(const engine::Launch& launch, const TaskPtr& task);
   // Everything of a container that has no task any more, except its log. Ok when there is nothing.
   Status clear(const std::string& container, const std::string& project);
+  // Its files in the state folder only.
+  Status clear_state(const std::string& container);
 
  private:
   std::optional<StartFailure> start(const engine::Launch& launch, const TaskPtr& task);
@@ -34,6 +36,7 @@ class Launcher {
   Status write_etc(const std::string& container, const std::string& host_name) const;
   Status make_record(const engine::Launch& launch, const Image& image, const Value& spec,
                      const std::string& container) const;
+  Result<Stdio> make_stdio(const engine::Launch& launch, const std::string& container) const;
   Status run(const engine::Launch& launch, const TaskPtr& task, const std::vector<Mount>& rootfs,
              const std::string& host_name);
 

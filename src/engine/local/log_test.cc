@@ -66,7 +66,7 @@ class Writer {
       for (int& end : ends) end = ::fcntl(end, F_DUPFD, 100);
       for (int i : {0, 1, 2}) ::dup2(ends[i], 3 + i);
       ::close_range(6, ~0u, 0);
-      ::_exit(run_log_writer(cat(limits.file_bytes, ":", limits.files, ":", folder)));
+      ::_exit(run_log_writer({cat(limits.file_bytes, ":", limits.files, ":", folder)}));
     }
     out_ = Fd(out[1]);
     err_ = Fd(err[1]);

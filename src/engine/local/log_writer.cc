@@ -17,6 +17,7 @@
 #include <optional>
 #include <thread>
 
+#include "base/process.h"
 #include "base/text.h"
 #include "engine/local/log_files.h"
 
@@ -184,12 +185,52 @@ std::string escape(std::string_view text) {
   return out;
 }
 
+std::string argument_of(const std::string& folder, const LogLimits& limits) {
+  return cat(limits.file_bytes, ":", limits.files, ":", folder);
+}
+
+// Opens the named pipes as descriptors 3 and 4 and leaves the foreground: whoever started us waits
+// until our first process has ended, and for nothing that we hold.
+bool go_to_background(const std::string& out_pipe, const std::string& err_pipe) {
+  int streams[2] = {-1, -1};
+  for (int i : {0, 1}) {
+    Fd fd(::open((i == 0 ? out_pipe : err_pipe).c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+    streams[i] = ::fcntl(fd.get(), F_DUPFD_CLOEXEC, 5);
+  }
+  int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  if (streams[0] < 0 || streams[1] < 0 || null < 0) return false;
+  pid_t child = ::fork();
+  if (child != 0) ::_exit(child > 0 ? 0 : 1);
+  ::setsid();
+  for (int i : {0, 1, 2}) ::dup2(null, i);
+  for (int i : {0, 1}) ::dup2(streams[i], 3 + i);
+  ::close_range(5, ~0u, 0);
+  return true;
+}
+
+void write_log(const Arguments& arguments) {
+  sigset_t ends;
+  sigemptyset(&ends);
+  sigaddset(&ends, SIGTERM);
+  // The shim says SIGTERM when the container is gone. Nothing else ends a log: a terminal's
+  // signals are not meant for it.
+  ::sigprocmask(SIG_BLOCK, &ends, nullptr);
+  for (int ignored : {SIGINT, SIGHUP, SIGPIPE}) ::signal(ignored, SIG_IGN);
+  Fd signals(::signalfd(-1, &ends, SFD_CLOEXEC));
+
+  Queue queue;
+  LogFiles files(arguments.folder, arguments.limits);
+  std::thread disk([&] { write_disk(queue, files); });
+  read_streams(queue, signals.get());
+  queue.close();
+  disk.join();
+}
+
 }  // namespace
 
 std::string log_writer_uri(const std::string& program, const std::string& folder,
                            const LogLimits& limits) {
-  return cat("binary://", escape(program), "?log-writer=", limits.file_bytes, ":", limits.files,
-             ":", escape(folder));
+  return cat("binary://", escape(program), "?log-writer=", escape(argument_of(folder, limits)));
 }
 
 Status prepare_log_folder(const std::string& folder) {
@@ -200,28 +241,30 @@ Status prepare_log_folder(const std::string& folder) {
   return Ok;
 }
 
-int run_log_writer(std::string_view argument) {
-  auto arguments = parse(argument);
-  if (!arguments) return 2;
-  sigset_t ends;
-  sigemptyset(&ends);
-  sigaddset(&ends, SIGTERM);
-  // The shim says SIGTERM when the container is gone. Nothing else ends a log: a terminal's
-  // signals are not meant for it.
-  ::sigprocmask(SIG_BLOCK, &ends, nullptr);
-  for (int ignored : {SIGINT, SIGHUP, SIGPIPE}) ::signal(ignored, SIG_IGN);
-  Fd signals(::signalfd(-1, &ends, SFD_CLOEXEC));
+Status start_log_writer(const std::string& program, const std::string& folder,
+                        const LogLimits& limits, const std::string& out_pipe,
+                        const std::string& err_pipe) {
+  TRY(ProgramOutput ran, run_program({.argv = {program, "log-writer", argument_of(folder, limits),
+                                               out_pipe, err_pipe}}));
+  if (ran.exit_code == 0) return Ok;
+  return error(Code::kInternal, cat("the log writer failed: ", trim(ran.err)));
+}
 
-  Fd lock(::open(log_lock_path(arguments->folder).c_str(), O_WRONLY | O_CLOEXEC));
+void dismiss_log_writer(const std::string& out_pipe, const std::string& err_pipe) {
+  for (const std::string& pipe : {out_pipe, err_pipe})
+    Fd(::open(pipe.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC));
+}
+
+int run_log_writer(const std::vector<std::string>& arguments) {
+  auto parsed = arguments.empty() ? std::nullopt : parse(arguments[0]);
+  if (!parsed) return 2;
+  bool background = arguments.size() == 3;
+  if (background && !go_to_background(arguments[1], arguments[2])) return 1;
+  // The kernel's own mark of the end (log_format.h): held until this process is gone.
+  Fd lock(::open(log_lock_path(parsed->folder).c_str(), O_WRONLY | O_CLOEXEC));
   if (lock) ::flock(lock.get(), LOCK_EX | LOCK_NB);
-  ::close(5);
-
-  Queue queue;
-  LogFiles files(arguments->folder, arguments->limits);
-  std::thread disk([&] { write_disk(queue, files); });
-  read_streams(queue, signals.get());
-  queue.close();
-  disk.join();
+  if (!background) ::close(5);
+  write_log(*parsed);
   // Before the close, which is what wakes the followers.
   if (lock) ::flock(lock.get(), LOCK_UN);
   return 0;

@@ -5,7 +5,7 @@
 // counted, and the log says so once it can be written again.
 
 #include <string>
-#include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "engine/local/log_format.h"
@@ -20,9 +20,18 @@ std::string log_writer_uri(const std::string& program, const std::string& folder
 // Makes what the writer needs in the folder of an attempt.
 Status prepare_log_folder(const std::string& folder);
 
-// The whole process: reads the container's stdout and stderr (descriptors 3 and 4) until both end
-// or SIGTERM comes, after it has closed descriptor 5 to say that it is ready. Returns its exit
-// code.
-int run_log_writer(std::string_view argument);
+// For a container whose standard input is open: the shim does not start a writer then, it only
+// passes on between pipes. `program log-writer <argument> <pipe> <pipe>` reads stdout and stderr
+// from those named pipes and, once it has opened them, goes on in the background.
+Status start_log_writer(const std::string& program, const std::string& folder,
+                        const LogLimits& limits, const std::string& out_pipe,
+                        const std::string& err_pipe);
+// Ends a writer whose pipes nobody has opened for writing, and never will.
+void dismiss_log_writer(const std::string& out_pipe, const std::string& err_pipe);
+
+// The whole process. With one argument: reads the container's stdout and stderr (descriptors 3 and
+// 4) until both end or SIGTERM comes, after it has closed descriptor 5 to say that it is ready.
+// Returns its exit code.
+int run_log_writer(const std::vector<std::string>& arguments);
 
 }  // namespace tessera::local

@@ -43,6 +43,9 @@ std::string Machine::state_folder(const std::string& container) const {
 std::string Machine::stdin_path(const std::string& container) const {
   return state_folder(container) + "/stdin";
 }
+std::string Machine::output_path(const std::string& container, std::string_view stream) const {
+  return cat(state_folder(container), "/", stream);
+}
 std::string Machine::task_log_folder(const std::string& task) const {
   return cat(folder(), "/logs/", task);
 }

@@ -32,6 +32,7 @@ struct Machine {
   std::string folder() const { return options.data_folder + "/engine"; }
   std::string state_folder(const std::string& container) const;
   std::string stdin_path(const std::string& container) const;
+  std::string output_path(const std::string& container, std::string_view stream) const;
   std::string task_log_folder(const std::string& task) const;
   std::string log_folder(const TaskRef& ref) const;
   std::string cgroups_path(const std::string& container) const;

@@ -116,9 +116,8 @@ void Supervisor::collect(const std::set<std::string>& live) {
   std::error_code failure;
   for (const auto& entry :
        std::filesystem::directory_iterator(machine_.folder() + "/state", failure)) {
-    if (live.contains(entry.path().filename())) continue;
-    unpin_leftovers(entry.path().string() + "/volumes");
-    std::filesystem::remove_all(entry.path(), failure);
+    std::string container = entry.path().filename();
+    if (!live.contains(container)) (void)launcher_.clear_state(container);
   }
 }
 

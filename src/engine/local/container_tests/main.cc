@@ -10,7 +10,8 @@
 int main(int argc, char** argv) {
   using namespace tessera::local;
   // As the program that containerd's shim starts for each container's log.
-  if (argc == 3 && std::string_view(argv[1]) == "log-writer") return run_log_writer(argv[2]);
+  if (argc > 2 && std::string_view(argv[1]) == "log-writer")
+    return run_log_writer({argv + 2, argv + argc});
   testing::InitGoogleTest(&argc, argv);
   std::unique_ptr<Setting> setting;
   if (!testing::GTEST_FLAG(list_tests) && Setting::missing().empty()) {
