@@ -7,6 +7,85 @@
 
 namespace tessera::server {
 
+namespace {
+
+Answer ensure(engine::Engine& engine, const Prepare& prepare, const Order& order) {
+  if (!order.valid.ok()) return {.status = order.valid};
+  for (const api::Accelerator& accelerator : order.launch.accelerators) {
+    Status ready = prepare(accelerator);
+    // Fail before the start, with the reason, rather than run without the device (A18).
+    if (!ready.ok()) return {.status = std::move(ready), .reason = api::Reason::kAcceleratorFault};
+  }
+  return {.status = engine.ensure(order.launch)};
+}
+
+std::string_view name_of(core::Effect::What what) {
+  return enum_names(what)[static_cast<size_t>(what)];
+}
+
+// What the admin should know of an effect that the engine did not carry out and no job tells of.
+void note(const core::Effect& effect, const Status& status, const Verdict& verdict,
+          const Patience& patience) {
+  if (status.ok() || verdict.observation) return;
+  const std::string text = status.error().text();
+  if (!verdict.over && patience.next == kLongestRetry)
+    log::warn(cat("still trying to ", lower(name_of(effect.what)), " ", effect.task, ": ", text));
+  if (!verdict.over) return;
+  std::string line = cat(name_of(effect.what), " of attempt ", effect.attempt, " of ", effect.task,
+                         " is given up: ", text);
+  if (status.error().code == Code::kConflict)
+    log::debug(line);  // the attempt is over
+  else
+    log::warn(line);
+}
+
+}  // namespace
+
+Answer carry_out(engine::Engine& engine, const Prepare& prepare, const Order& order) {
+  const core::Effect& effect = order.effect;
+  engine::TaskRef ref{effect.task, effect.attempt};
+  switch (effect.what) {
+    case core::Effect::What::kEnsure:
+      return ensure(engine, prepare, order);
+    case core::Effect::What::kStop:
+      return {.status = engine.stop(ref, effect.signal, effect.grace)};
+    case core::Effect::What::kSignal:
+      return {.status = engine.signal(ref, effect.signal)};
+    case core::Effect::What::kRemove:
+      return {.status = engine.remove(ref)};
+    case core::Effect::What::kRemoveLogs:
+      return {.status = engine.remove_logs(effect.task)};
+  }
+  CHECK(false);
+}
+
+Verdict judge(const core::Effect& effect, const Answer& answer, Millis waited) {
+  if (answer.status.ok()) return {};
+  Code code = answer.status.error().code;
+  bool is_ensure = effect.what == core::Effect::What::kEnsure;
+  bool may_pass = (code == Code::kUnavailable || code == Code::kTimeout) &&
+                  answer.reason != api::Reason::kAcceleratorFault;
+  if (is_ensure) {
+    // The attempt was over before it began.
+    if (code == Code::kConflict) return {};
+    if (may_pass && waited < kStartPatience) return {.over = false, .observation = {}};
+    return {.over = true,
+            .observation = core::TaskStartFailed{effect.task, effect.attempt, answer.reason,
+                                                 answer.status.error().text()}};
+  }
+  // A signal is of its moment: sent late it would surprise.
+  bool over = effect.what == core::Effect::What::kSignal || code == Code::kNotFound ||
+              code == Code::kInvalid;
+  return {.over = over, .observation = {}};
+}
+
+Millis Patience::take_next() {
+  Millis wait = next;
+  waited += wait;
+  next = std::min(wait * 2, kLongestRetry);
+  return wait;
+}
+
 void EffectRunner::run(std::vector<Order> orders) {
   std::vector<std::string> begun;
   {
@@ -32,15 +111,16 @@ void EffectRunner::attempt(const std::string& task) {
     pending = &queues_.at(task)
                    .front();  // stays the front one until we pop it: the deque only grows behind it
   }
-  Status status = carry_out(pending->order);
-  if (!settle(*pending, status)) {
-    Millis wait = pending->next_wait;
-    pending->waited += wait;
-    pending->next_wait = std::min(wait * 2, kLongestRetry);
-    loop_.after(wait, [this, task] { start_next(task); });
+  const core::Effect& effect = pending->order.effect;
+  Answer answer = carry_out(engine_, prepare_, pending->order);
+  Verdict verdict = judge(effect, answer, pending->patience.waited);
+  note(effect, answer.status, verdict, pending->patience);
+  if (!verdict.over) {
+    loop_.after(pending->patience.take_next(), [this, task] { start_next(task); });
     return;
   }
-  observe_(core::EffectDone{pending->order.effect.id});
+  if (verdict.observation) observe_(*std::move(verdict.observation));
+  observe_(core::EffectDone{effect.id});
   bool more = false;
   {
     std::lock_guard lock(mutex_);
@@ -50,66 +130,6 @@ void EffectRunner::attempt(const std::string& task) {
     if (!more) queues_.erase(queue);
   }
   if (more) start_next(task);
-}
-
-Status EffectRunner::carry_out(const Order& order) {
-  const core::Effect& effect = order.effect;
-  engine::TaskRef ref{effect.task, effect.attempt};
-  switch (effect.what) {
-    case core::Effect::What::kEnsure:
-      return ensure(order);
-    case core::Effect::What::kStop:
-      return engine_.stop(ref, effect.signal, effect.grace);
-    case core::Effect::What::kSignal:
-      return engine_.signal(ref, effect.signal);
-    case core::Effect::What::kRemove:
-      return engine_.remove(ref);
-    case core::Effect::What::kRemoveLogs:
-      return engine_.remove_logs(effect.task);
-  }
-  return Ok;
-}
-
-Status EffectRunner::ensure(const Order& order) {
-  TRY_STATUS(order.valid);
-  for (const api::Accelerator& accelerator : order.launch.accelerators) {
-    Status ready = prepare_(accelerator);
-    if (ready.ok()) continue;
-    // Fail before the start, with the reason, rather than run without the device (A18).
-    observe_(core::TaskStartFailed{order.effect.task, order.effect.attempt,
-                                   api::Reason::kAcceleratorFault, ready.error().text()});
-    return Ok;
-  }
-  return engine_.ensure(order.launch);
-}
-
-bool EffectRunner::settle(Pending& pending, const Status& status) {
-  const core::Effect& effect = pending.order.effect;
-  if (status.ok()) return true;
-  Code code = status.error().code;
-  bool is_ensure = effect.what == core::Effect::What::kEnsure;
-  if (code == Code::kConflict && is_ensure && effect.attempt != 0) {
-    log::debug(cat("attempt ", effect.attempt, " of ", effect.task, " is over before it began"));
-    return true;
-  }
-  bool may_pass = code == Code::kUnavailable || code == Code::kTimeout;
-  if (is_ensure && (!may_pass || pending.waited >= kStartPatience)) {
-    observe_(core::TaskStartFailed{effect.task, effect.attempt, api::Reason::kStartFailed,
-                                   status.error().text()});
-    return true;
-  }
-  // A signal is of its moment: sent late it would surprise.
-  if (effect.what == core::Effect::What::kSignal || code == Code::kNotFound ||
-      code == Code::kInvalid) {
-    log::warn(cat(enum_names(effect.what)[static_cast<size_t>(effect.what)], " of ", effect.task,
-                  ": ", status.error().text()));
-    return true;
-  }
-  if (pending.next_wait == kLongestRetry)
-    log::warn(cat("still trying to ",
-                  lower(enum_names(effect.what)[static_cast<size_t>(effect.what)]), " ",
-                  effect.task, ": ", status.error().text()));
-  return false;
 }
 
 }  // namespace tessera::server

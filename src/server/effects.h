@@ -21,12 +21,36 @@ namespace tessera::server {
 // a containerd that is restarted is back within seconds.
 inline constexpr Millis kFirstRetry{100}, kLongestRetry{5'000}, kStartPatience{60'000};
 
+// Gets a device ready before a container uses it.
+using Prepare = std::function<Status(const api::Accelerator& accelerator)>;
+
+// What came of carrying out an effect once.
+struct Answer {
+  Status status = Ok;
+  api::Reason reason = api::Reason::kStartFailed;  // of a start that failed
+};
+Answer carry_out(engine::Engine& engine, const Prepare& prepare, const Order& order);
+
+// What follows from an answer.
+struct Verdict {
+  bool over = true;                          // done or given up; else it is to be tried again
+  std::optional<core::Command> observation;  // what the core has to hear of it
+};
+// `waited` is the time spent on waits between tries so far.
+Verdict judge(const core::Effect& effect, const Answer& answer, Millis waited);
+
+// The waits between the tries of one effect, each twice as long as the last.
+struct Patience {
+  Millis waited;  // so far
+  Millis next = kFirstRetry;
+  Millis take_next();
+};
+
 class EffectRunner {
  public:
   using Observe = std::function<void(core::Command command)>;
-  using Prepare = std::function<Status(const api::Accelerator& accelerator)>;
 
-  // `observe` is thread-safe; `prepare` gets a device ready before a container uses it.
+  // `observe` and `prepare` are thread-safe.
   EffectRunner(engine::Engine& engine, Workers& workers, net::Loop& loop, Prepare prepare,
                Observe observe)
       : engine_(engine),
@@ -40,15 +64,10 @@ class EffectRunner {
  private:
   struct Pending {
     Order order;
-    Millis waited;  // in retries so far
-    Millis next_wait = kFirstRetry;
+    Patience patience;
   };
   void start_next(const std::string& task);
   void attempt(const std::string& task);
-  Status carry_out(const Order& order);
-  Status ensure(const Order& order);
-  // True when the effect is over, done or given up.
-  bool settle(Pending& pending, const Status& status);
 
   engine::Engine& engine_;
   Workers& workers_;

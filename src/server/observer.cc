@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "core/state.h"
 
 namespace tessera::server {
 
@@ -24,6 +25,25 @@ core::Command to_command(const engine::Observation& observation) {
       return core::TaskStartFailed{ref.task, ref.attempt, observation.reason, observation.message};
   }
   CHECK(false);
+}
+
+core::Reconcile to_command(const std::vector<engine::Running>& containers) {
+  core::Reconcile out;
+  for (const engine::Running& container : containers)
+    out.containers.push_back({container.ref.task, container.ref.attempt});
+  return out;
+}
+
+std::vector<core::Reconcile::Container> started_containers(const View& view) {
+  std::vector<core::Reconcile::Container> out;
+  for (const EntryPtr& entry : view.list(std::string(core::kTaskKind), {}).entries) {
+    std::string phase = entry->tree.text("phase");
+    const Value* attempt = entry->tree.find("attempt");
+    bool started = entry->tree.find("startTime") && attempt && attempt->integer();
+    if (started && (phase == "Running" || phase == "Stopping"))
+      out.push_back({entry->key, *attempt->integer()});
+  }
+  return out;
 }
 
 Status Observer::look() {
@@ -52,11 +72,10 @@ Status Observer::look() {
 }
 
 Status Observer::reconcile() {
-  core::Reconcile reconcile;
-  reconcile.known = running_();  // before the engine is asked
+  std::vector<core::Reconcile::Container> known = running_();  // before the engine is asked
   TRY(std::vector<engine::Running> present, engine_.list());
-  for (const engine::Running& container : present)
-    reconcile.containers.push_back({container.ref.task, container.ref.attempt});
+  core::Reconcile reconcile = to_command(present);
+  reconcile.known = std::move(known);
   observe_(std::move(reconcile));
   return Ok;
 }

@@ -9,6 +9,7 @@
 #include "accel/provider.h"
 #include "core/command.h"
 #include "engine/engine.h"
+#include "server/view.h"
 
 namespace tessera::server {
 
@@ -16,7 +17,7 @@ class Observer {
  public:
   using Observe = std::function<void(core::Command command)>;
 
-  // `running` names the containers that are known to run now.
+  // `running` names the containers that are known to have started (started_containers()).
   using Known = std::function<std::vector<core::Reconcile::Container>()>;
   Observer(engine::Engine& engine, std::vector<std::unique_ptr<accel::Provider>>& providers,
            Known running, Observe observe)
@@ -31,13 +32,13 @@ class Observer {
   void start(Millis interval);
   void stop();
 
+  // Asks the engine what it has and reports what is missing or too much.
+  Status reconcile();
+
   // Gets a device ready for a container, by its vendor's provider. Any thread.
   Status prepare(const api::Accelerator& accelerator);
 
  private:
-  // Asks the engine what it has and reports what is missing or too much.
-  Status reconcile();
-
   engine::Engine& engine_;
   std::vector<std::unique_ptr<accel::Provider>>& providers_;
   Known running_;
@@ -51,5 +52,11 @@ class Observer {
 
 // An engine's observation as the core's command.
 core::Command to_command(const engine::Observation& observation);
+
+// What an engine has, as the core's command.
+core::Reconcile to_command(const std::vector<engine::Running>& containers);
+
+// Containers that readers saw start and not end: if the engine does not know of one, it is lost.
+std::vector<core::Reconcile::Container> started_containers(const View& view);
 
 }  // namespace tessera::server

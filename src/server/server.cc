@@ -10,23 +10,6 @@
 
 namespace tessera::server {
 
-namespace {
-
-// Containers that were seen to run: if the engine does not know of one of them, it is lost.
-std::vector<core::Reconcile::Container> started_containers(const View& view) {
-  std::vector<core::Reconcile::Container> out;
-  for (const EntryPtr& entry : view.list(std::string(core::kTaskKind), {}).entries) {
-    std::string phase = entry->tree.text("phase");
-    const Value* attempt = entry->tree.find("attempt");
-    bool started = entry->tree.find("startTime") && attempt && attempt->integer();
-    if (started && (phase == "Running" || phase == "Stopping"))
-      out.push_back({entry->key, *attempt->integer()});
-  }
-  return out;
-}
-
-}  // namespace
-
 // In the order in which they are made; each may use those above it, and they go in reverse.
 struct Server::Parts {
   Parts(ServerOptions options_, std::unique_ptr<engine::Engine> engine_,
@@ -88,10 +71,7 @@ Status Server::start() {
                  .in("engine"));
   TRY_STATUS(parts.observer->look().in("engine"));
   TRY(std::vector<engine::Running> running, parts.engine->list().in("engine"));
-  core::Reconcile reconcile;
-  for (const engine::Running& container : running)
-    reconcile.containers.push_back({container.ref.task, container.ref.attempt});
-  parts.brain->start(std::move(reconcile));
+  parts.brain->start(to_command(running));
   parts.observer->start(kScanInterval);
 
   TRY(api::Node node, parts.engine->node());
