@@ -147,6 +147,19 @@ void stop_kills_after_the_grace(EngineFixture& fixture) {
   EXPECT_FALSE(end.oom_killed);
 }
 
+void stop_uses_the_launchs_own_signal(EngineFixture& fixture) {
+  Stage stage(fixture);
+  Launch launch = fixture.launch({"particular", 1}, runs_forever());
+  launch.stop_signal = "SIGUSR1";
+  stage.run_until_started(launch);
+  EXPECT_TRUE(stage.engine().stop(launch.ref, "", kLongGrace).ok());
+  EXPECT_EQ(stage.await(launch.ref, What::kExited).exit_code, 128 + SIGUSR1);
+  Launch plain = fixture.launch({"plain", 1}, runs_forever());
+  stage.run_until_started(plain);
+  EXPECT_TRUE(stage.engine().stop(plain.ref, "", kLongGrace).ok());
+  EXPECT_EQ(stage.await(plain.ref, What::kExited).exit_code, 128 + SIGTERM);
+}
+
 void signal_reaches_the_program(EngineFixture& fixture) {
   Stage stage(fixture);
   Launch launch = fixture.launch({"signalled", 1}, runs_forever());
@@ -243,6 +256,7 @@ constexpr ConformanceCase kCases[] = {
     {"ANewerAttemptEndsTheOlderFirst", a_newer_attempt_ends_the_older_first},
     {"StopEndsWithTheSignal", stop_ends_with_the_signal},
     {"StopKillsAfterTheGrace", stop_kills_after_the_grace},
+    {"StopUsesTheLaunchsOwnSignal", stop_uses_the_launchs_own_signal},
     {"SignalReachesTheProgram", signal_reaches_the_program},
     {"RemoveKillsWhatStillRuns", remove_kills_what_still_runs},
     {"WhatIsNotThereIsEasilyStopped", what_is_not_there_is_easily_stopped},

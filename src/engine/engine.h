@@ -145,8 +145,8 @@ class Engine {
   virtual Result<std::vector<Running>> list() = 0;  // every container of ours not removed yet
 
   virtual Status ensure(const Launch& launch) = 0;
-  // Signal to all processes of the container, then SIGKILL after `grace`. Returns at once; the exit
-  // is observed. Ok when it is not there.
+  // Signal (when empty the launch's own) to all processes of the container, then SIGKILL after
+  // `grace`. Returns at once; the exit is observed. Ok when it is not there.
   virtual Status stop(const TaskRef& ref, std::string_view signal, Millis grace) = 0;
   virtual Status signal(const TaskRef& ref, std::string_view signal) = 0;
   // Removes what is left of the attempts up to this one except logs. Kills it when it still runs.

@@ -100,6 +100,7 @@ class LocalEngine final : public engine::Engine {
     return machine_.tasks.update([&] { return task->step == Step::kRunning; });
   }
   Status remove_container(const TaskPtr& task);
+  std::string own_stop_signal(const Task& task) const;
 
   Machine machine_;
   Launcher launcher_;
@@ -169,10 +170,22 @@ Status LocalEngine::ensure(const Launch& launch) {
 
 Status LocalEngine::stop(const TaskRef& ref, std::string_view signal, Millis grace) {
   TRY_STATUS(machine_.tasks.check_attempt(ref));
-  TRY(int number, parse_signal(signal));
   TaskPtr task = machine_.tasks.find(ref.task);
   if (!task || task->ref != ref) return Ok;
+  TRY(int number, parse_signal(signal.empty() ? own_stop_signal(*task) : std::string(signal)));
   return supervisor_->stop(task, number, grace);
+}
+
+// What the launch or its image names; while there is no container yet, any signal ends it.
+std::string LocalEngine::own_stop_signal(const Task& task) const {
+  auto record = machine_.client.container(task.container);
+  std::string named;
+  if (record.ok()) {
+    auto label = record->labels.find(std::string(kStopSignalLabel));
+    if (label != record->labels.end()) named = label->second;
+  }
+  // An image may name what is no signal; a stop must work all the same.
+  return parse_signal(named).ok() ? named : "SIGTERM";
 }
 
 Status LocalEngine::signal(const TaskRef& ref, std::string_view signal) {

@@ -28,6 +28,12 @@ constexpr std::string_view kDroppedNote =
 struct Position {
   int64_t file = 0;
   int64_t offset = 0;
+
+  // As an end: up to which byte a file is to be read.
+  int64_t until(int64_t number) const {
+    if (number == file) return offset;
+    return number < file ? INT64_MAX : 0;
+  }
 };
 
 // Joins records into pieces for the sink.
@@ -78,10 +84,11 @@ class Printer {
   std::string piece_;
 };
 
-// Calls `each` for every whole record of a file from `offset` on, which moves along. A file that is
-// no longer there has no records.
+// Calls `each` for every whole record of a file from `offset` on, which moves along, up to the byte
+// `until`. A file that is no longer there has no records.
 template <class Each>
-Result<bool> for_each_record(const std::string& path, int64_t& offset, const Each& each) {
+Result<bool> for_each_record(const std::string& path, int64_t& offset, int64_t until,
+                             const Each& each) {
   Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd && errno == ENOENT) return true;
   if (!fd) return errno_error(cat("open ", path));
@@ -93,6 +100,7 @@ Result<bool> for_each_record(const std::string& path, int64_t& offset, const Eac
     std::string_view rest(buffer.data(), static_cast<size_t>(got));
     size_t taken = 0;
     for (size_t end; (end = rest.find('\n', taken)) != std::string_view::npos; taken = end + 1) {
+      if (offset >= until) return true;
       offset += static_cast<int64_t>(end + 1 - taken);
       if (!each(rest.substr(taken, end - taken))) return false;
     }
@@ -106,15 +114,16 @@ struct Tail {
   int64_t skip = 0;
 };
 Result<Tail> find_tail(const std::string& folder, const std::vector<int64_t>& files,
-                       int64_t count) {
+                       const Position& end, int64_t count) {
   int64_t found = 0;
   for (auto number = files.rbegin(); number != files.rend(); ++number) {
     int64_t lines = 0, offset = 0;
-    TRY_STATUS(for_each_record(log_file_path(folder, *number), offset, [&](std::string_view line) {
-      auto record = parse_log_record(line);
-      if (record && !record->partial) ++lines;
-      return true;
-    }));
+    TRY_STATUS(for_each_record(log_file_path(folder, *number), offset, end.until(*number),
+                               [&](std::string_view line) {
+                                 auto record = parse_log_record(line);
+                                 if (record && !record->partial) ++lines;
+                                 return true;
+                               }));
     found += lines;
     if (found >= count) return Tail{*number, found - count};
   }
@@ -146,9 +155,11 @@ class Reader {
  private:
   Result<bool> begin() {
     auto files = log_file_numbers(folder_);
+    Position end = end_of(files);
+    if (!query_.follow) end_ = end;
     bool whole = !query_.tail && !query_.since;
     if (query_.tail) {
-      TRY(Tail tail, find_tail(folder_, files, *query_.tail));
+      TRY(Tail tail, find_tail(folder_, files, end, *query_.tail));
       at_.file = tail.file;
       printer_.skip_lines(tail.skip);
     } else if (!files.empty()) {
@@ -156,6 +167,14 @@ class Reader {
     }
     if (whole && at_.file > 1) return printer_.note(kDroppedNote);
     return true;
+  }
+
+  // What has been written by now.
+  Position end_of(const std::vector<int64_t>& files) const {
+    if (files.empty()) return {0, 0};
+    struct stat info{};
+    if (::stat(log_file_path(folder_, files.back()).c_str(), &info) != 0) return {files.back(), 0};
+    return {files.back(), info.st_size};
   }
 
   // Reads all that is there.
@@ -166,11 +185,12 @@ class Reader {
       auto files = log_file_numbers(folder_);
       auto next = std::upper_bound(files.begin(), files.end(), at_.file);
       if (at_.file > 0) {
-        TRY(bool more, for_each_record(log_file_path(folder_, at_.file), at_.offset,
-                                       [&](auto line) { return printer_.record(line); }));
+        TRY(bool more,
+            for_each_record(log_file_path(folder_, at_.file), at_.offset, end_.until(at_.file),
+                            [&](auto line) { return printer_.record(line); }));
         if (!more) return false;
       }
-      if (next == files.end()) return true;
+      if (next == files.end() || *next > end_.file) return true;
       bool overtaken = at_.file > 0 && *next != at_.file + 1;
       if (overtaken && !printer_.note(kDroppedNote)) return false;
       at_ = {*next, 0};
@@ -228,6 +248,8 @@ class Reader {
   LogWatch watch_;
   Printer printer_;
   Position at_;
+  Position end_{INT64_MAX, 0};  // without follow: where the log ended when the question came, so
+                                // that a container that prints without end is not read without end
   Fd inotify_;
   bool over_ = false;
 };

@@ -203,6 +203,21 @@ TEST_F(LogTest, ReadsTailAcrossFiles) {
   EXPECT_EQ(read_all(folder_).size(), 8 * 7u);
 }
 
+// A container that prints faster than its reader reads must not keep the reader for ever.
+TEST_F(LogTest, WithoutFollowEndsWhereTheLogEndedWhenAsked) {
+  write_records(1, 0, 20'000);
+  int64_t written = 1;
+  std::string last;
+  auto sink = [&](int, std::string_view text) {
+    if (written < 50) write_records(++written, 90'000, 20'000);
+    last = text;
+    return true;
+  };
+  ASSERT_TRUE(read_log_folder(folder_, {.ref = {"t", 1}}, {}, sink).ok());
+  EXPECT_LT(written, 50);
+  EXPECT_TRUE(last.ends_with("line 19999\n"));
+}
+
 TEST_F(LogTest, SaysThatOlderOutputWasDropped) {
   write_records(4, 0, 1);
   std::string all = read_all(folder_);
