@@ -208,16 +208,18 @@ bool go_to_background(const std::string& out_pipe, const std::string& err_pipe) 
   return true;
 }
 
-void write_log(const Arguments& arguments) {
+// The shim says SIGTERM when the container is gone. Nothing else ends a log: a terminal's signals
+// are not meant for it.
+Fd take_signals() {
   sigset_t ends;
   sigemptyset(&ends);
   sigaddset(&ends, SIGTERM);
-  // The shim says SIGTERM when the container is gone. Nothing else ends a log: a terminal's
-  // signals are not meant for it.
   ::sigprocmask(SIG_BLOCK, &ends, nullptr);
   for (int ignored : {SIGINT, SIGHUP, SIGPIPE}) ::signal(ignored, SIG_IGN);
-  Fd signals(::signalfd(-1, &ends, SFD_CLOEXEC));
+  return Fd(::signalfd(-1, &ends, SFD_CLOEXEC));
+}
 
+void write_log(const Arguments& arguments, const Fd& signals) {
   Queue queue;
   LogFiles files(arguments.folder, arguments.limits);
   std::thread disk([&] { write_disk(queue, files); });
@@ -263,8 +265,9 @@ int run_log_writer(const std::vector<std::string>& arguments) {
   // The kernel's own mark of the end (log_format.h): held until this process is gone.
   Fd lock(::open(log_lock_path(parsed->folder).c_str(), O_WRONLY | O_CLOEXEC));
   if (lock) ::flock(lock.get(), LOCK_EX | LOCK_NB);
+  Fd signals = take_signals();
   if (!background) ::close(5);
-  write_log(*parsed);
+  write_log(*parsed, signals);
   // Before the close, which is what wakes the followers.
   if (lock) ::flock(lock.get(), LOCK_UN);
   return 0;

@@ -12,11 +12,11 @@
 #include <mutex>
 #include <optional>
 
-#include "api/value.h"
 #include "base/clock.h"
 #include "base/process.h"
 #include "base/text.h"
 #include "engine/local/log_writer.h"
+#include "engine/local/netns.h"
 #include "engine/local/spec.h"
 #include "fixture.h"
 #include "wire/json.h"
@@ -74,19 +74,21 @@ Times measure_engine(int runs, bool bridge) {
   return out;
 }
 
-// The same spec, but in the network namespace of this program, on a plain folder.
+// The same spec on a plain folder, with a network namespace that is ready.
 std::vector<int64_t> measure_runc(int runs) {
   std::string bundle = Setting::get().folder() + "/bundle";
   CHECK(make_directories(bundle + "/rootfs/bin").ok());
   std::filesystem::copy_file("/bin/busybox", bundle + "/rootfs/bin/busybox");
   for (const char* name : {"hosts", "hostname", "resolv.conf"})
     CHECK(append_file(cat(bundle, "/", name), "\n").ok());
+  std::string netns = Setting::get().folder() + "/floor-netns";
+  CHECK(create_netns(netns).ok());
   engine::Launch launch{.command = {"/bin/busybox", "echo", "hello"}, .shm = MiB{16}};
   ImageConfig image;
   auto spec = make_spec({.launch = launch,
                          .image = image,
                          .host_name = "bench",
-                         .netns_path = "/proc/1/ns/net",
+                         .netns_path = netns,
                          .cgroups_path = "/tessera-bench/floor",
                          .etc_folder = bundle,
                          .host = find_host_limits("runc")});
@@ -96,9 +98,13 @@ std::vector<int64_t> measure_runc(int runs) {
   for (int i = 0; i < runs + 1; ++i) {
     int64_t begin = monotonic_ns();
     auto ran = run_program({.argv = {"runc", "run", "--bundle", bundle, cat("floor-", i)}});
-    CHECK(ran.ok() && ran->exit_code == 0);
+    if (!ran.ok() || ran->exit_code != 0) {
+      std::fprintf(stderr, "runc: %s\n", (ran.ok() ? ran->err : ran.error().text()).c_str());
+      return {0};
+    }
     if (i > 0) out.push_back(monotonic_ns() - begin);
   }
+  CHECK(remove_netns(netns).ok());
   return out;
 }
 
