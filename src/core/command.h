@@ -89,9 +89,11 @@ struct Reconcile {
     auto operator<=>(const Container&) const = default;
   };
   std::vector<Container> containers;
-  // Which were known to run before the engine was asked: only these can be missing. All that hold
-  // devices when empty, which is right only while nothing is started beside.
+  // Which were known to run before the engine was asked: only these can be missing. Empty after a
+  // restart, when nothing was started beside: then all that hold devices can, and what the last
+  // server had under way (a start, the grace of a stop) is begun again.
   std::optional<std::vector<Container>> known;
+  std::vector<Container> started = {};  // those of `containers` that run or have run
 };
 struct EffectDone {
   int64_t id = 0;

@@ -43,9 +43,13 @@ void finish_stop(State& state, api::Task& task) {
 
 Status apply(State& state, const TaskStarted& command, Instant now) {
   api::Task* task = current(state, command.task, command.attempt);
-  if (!task || task->phase != Phase::kStarting) return Ok;
+  if (!task || task->startTime) return Ok;
   const api::Job& job = state.jobs.at(object_key(task->project, task->job));
   task->startTime = now;
+  if (task->phase == Phase::kStopping) {
+    touch(state, *task);  // a stop was faster, but it does run
+    return Ok;
+  }
   task->stopAt.reset();
   if (job.spec.maxRuntime) task->stopAt = now + *job.spec.maxRuntime;
   emit_event(state, kJobKind, job.metadata, false, "Started",
@@ -170,25 +174,46 @@ void lose(State& state, api::Task& task, Instant now) {
   settle(state, job_key, now);
 }
 
+// What the last server had under way for the task's container died with it, unless the outbox has
+// it still: the start that was not over, the grace after which a stop kills.
+void resume(State& state, api::Task& task) {
+  auto pending = [&](Effect::What what) {
+    return waiting_for(state, what).contains({task.id, task.attempt});
+  };
+  if (task.phase == Phase::kStarting && !pending(Effect::What::kEnsure)) {
+    emit_effect(state, {.what = Effect::What::kEnsure, .task = task.id, .attempt = task.attempt});
+  } else if (task.phase == Phase::kStopping && !pending(Effect::What::kStop)) {
+    emit_stop(state, state.jobs.at(object_key(task.project, task.job)), task);
+  }
+}
+
 }  // namespace
 
 Status apply(State& state, const Reconcile& command, Instant now) {
   Containers present(command.containers.begin(), command.containers.end());
   remove_strays(state, present);
+  for (const Reconcile::Container& container : command.started)
+    TRY_STATUS(apply(state, TaskStarted{container.task, container.attempt}, now));
   // An ensure that is still to be done explains why there is no container yet.
   Containers coming = waiting_for(state, Effect::What::kEnsure);
-  std::optional<Containers> known;
-  if (command.known) known.emplace(command.known->begin(), command.known->end());
+  bool restarted = !command.known;
+  Containers known;
+  if (command.known) known.insert(command.known->begin(), command.known->end());
 
   std::vector<std::string> holding(state.holding.begin(), state.holding.end());
   for (const std::string& id : holding) {
     // Losing one member of a gang may have moved this one already.
     auto found = state.tasks.find(id);
     if (found == state.tasks.end() || !api::holds_devices(found->second.phase)) continue;
-    Reconcile::Container container{id, found->second.attempt};
-    if (present.contains(container) || coming.contains(container)) continue;
-    if (known && !known->contains(container)) continue;
-    lose(state, found->second, now);
+    api::Task& task = found->second;
+    Reconcile::Container container{id, task.attempt};
+    if (coming.contains(container)) continue;
+    bool never_ran = task.phase == Phase::kStarting;
+    if (present.contains(container) || never_ran) {
+      if (restarted) resume(state, task);
+    } else if (restarted || known.contains(container)) {
+      lose(state, task, now);
+    }
   }
   return Ok;
 }

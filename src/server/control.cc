@@ -58,6 +58,18 @@ store::Document document_of(const core::State& state, std::string_view kind,
   return document_of(kind, key, state.tasks.at(key), state.version);
 }
 
+// Whether there is such an object now. In one tick a name may be given up and taken again, so
+// having been erased says nothing.
+bool exists(const core::State& state, std::string_view kind, const std::string& key) {
+  if (kind == kJobKind) return state.jobs.contains(key);
+  if (kind == kTaskKind) return state.tasks.contains(key);
+  if (kind == kProjectKind) return state.projects.contains(key);
+  if (kind == kSecretKind) return state.secrets.contains(key);
+  if (kind == kNodeKind) return state.nodes.contains(key);
+  CHECK(kind == kAcceleratorKind);
+  return state.accelerators.contains(key);
+}
+
 template <class Object>
 Entry entry_of(std::string_view kind, const std::string& key, const Object& object) {
   return make_entry(kind, key, object.metadata.project, object.metadata.resourceVersion, object);
@@ -226,9 +238,9 @@ store::Batch Control::make_batch(Instant) const {
   const core::Changes& changes = state_.changes;
   for (const auto& [kind, keys] : changes.touched)
     for (const std::string& key : keys)
-      if (!changes.erased.contains({kind, key}))
-        batch.put.push_back(document_of(state_, kind, key));
-  for (const auto& [kind, key] : changes.erased) batch.erase.emplace_back(std::string(kind), key);
+      if (exists(state_, kind, key)) batch.put.push_back(document_of(state_, kind, key));
+  for (const auto& [kind, key] : changes.erased)
+    if (!exists(state_, kind, key)) batch.erase.emplace_back(std::string(kind), key);
   for (const core::Effect& effect : changes.effects)
     batch.outbox_put.push_back({effect.id, wire::to_json(schema::encode(effect))});
   batch.outbox_done = changes.effects_done;
@@ -247,7 +259,12 @@ store::Batch Control::make_batch(Instant) const {
 }
 
 Result<TickResult> Control::commit(Instant now) {
-  if (!state_.changes.empty() || !new_keys_.empty()) TRY_STATUS(store_.commit(make_batch(now)));
+  if (!state_.changes.empty() || !new_keys_.empty() || !waits_changed_.empty()) {
+    // The number of the publication that follows. It is durable before anyone sees it: a reader who
+    // watches on from it after a restart must not miss what comes then.
+    ++state_.version;
+    TRY_STATUS(store_.commit(make_batch(now)));
+  }
   new_keys_.clear();
   core::Changes changes;
   std::swap(changes, state_.changes);
@@ -266,7 +283,7 @@ View::Publication Control::make_publication(const core::Changes& changes) {
   waits_changed_.clear();
   for (const auto& [kind, keys] : changes.touched) {
     for (const std::string& key : keys) {
-      if (changes.erased.contains({kind, key})) continue;
+      if (!exists(state_, kind, key)) continue;
       if (kind == kJobKind) jobs.insert(key);
       if (kind == kTaskKind) {
         const api::Task& task = state_.tasks.at(key);
@@ -292,9 +309,7 @@ View::Publication Control::make_publication(const core::Changes& changes) {
   for (const api::Event& event : changes.events)
     out.entries.push_back(entry_of("Event", event.metadata.name, event));
   for (const auto& [kind, key] : changes.erased) out.gone.emplace_back(std::string(kind), key);
-  // A change of a reason for waiting has no version of its own in the store, but watchers must see
-  // it.
-  out.sequence = out.entries.empty() && out.gone.empty() ? state_.version : ++state_.version;
+  out.sequence = state_.version;
   return out;
 }
 

@@ -62,12 +62,13 @@ Answer carry_out(engine::Engine& engine, const Prepare& prepare, const Order& or
 Verdict judge(const core::Effect& effect, const Answer& answer, Millis waited) {
   if (answer.status.ok()) return {};
   Code code = answer.status.error().code;
+  // The attempt is over: a newer one has taken its place, or it ended before it began. So an effect
+  // that is carried out again after a crash must not stand in the way of those behind it.
+  if (code == Code::kConflict) return {};
   bool is_ensure = effect.what == core::Effect::What::kEnsure;
   bool may_pass = (code == Code::kUnavailable || code == Code::kTimeout) &&
                   answer.reason != api::Reason::kAcceleratorFault;
   if (is_ensure) {
-    // The attempt was over before it began.
-    if (code == Code::kConflict) return {};
     if (may_pass && waited < kStartPatience) return {.over = false, .observation = {}};
     return {.over = true,
             .observation = core::TaskStartFailed{effect.task, effect.attempt, answer.reason,

@@ -29,8 +29,10 @@ core::Command to_command(const engine::Observation& observation) {
 
 core::Reconcile to_command(const std::vector<engine::Running>& containers) {
   core::Reconcile out;
-  for (const engine::Running& container : containers)
+  for (const engine::Running& container : containers) {
     out.containers.push_back({container.ref.task, container.ref.attempt});
+    if (container.started) out.started.push_back(out.containers.back());
+  }
   return out;
 }
 

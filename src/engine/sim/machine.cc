@@ -37,6 +37,12 @@ Result<int> parse_signal(std::string_view name) {
   return error(Code::kInvalid, cat("there is no signal ", quoted(name)));
 }
 
+// Runs or has run.
+bool ran(const Container& container) {
+  return container.state == State::kEnded ? container.end.what == What::kExited
+                                          : container.state == State::kRunning;
+}
+
 }  // namespace
 
 bool is_missing(std::string_view name) {
@@ -51,8 +57,7 @@ void Machine::watch(const std::shared_ptr<Client>& client) {
   // the last server may have died between hearing of it and writing it down.
   for (auto& [task, container] : containers_) {
     bool ended = container.state == State::kEnded;
-    bool ran = ended ? container.end.what == What::kExited : container.state == State::kRunning;
-    if (ran && !container.start_reported)
+    if (ran(container) && !container.start_reported)
       report({.ref = container.launch.ref, .what = What::kStarted, .at = container.started_at}, {});
     if (ended) report(container.end, {});
   }
@@ -67,7 +72,7 @@ void Machine::leave(const std::shared_ptr<Client>& client) {
 std::vector<Running> Machine::list() const {
   std::vector<Running> out;
   for (const auto& [task, container] : containers_)
-    out.push_back({container.launch.ref, container.state != State::kCreated});
+    out.push_back({container.launch.ref, ran(container)});
   return out;
 }
 

@@ -1,0 +1,211 @@
+#include "final_checks.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "core/sched/fit.h"
+#include "core/snapshot.h"
+#include "server/encode.h"
+
+namespace tessera::simulation {
+
+namespace {
+
+using Notes = std::vector<std::string>;
+using api::Phase, api::Reason;
+
+std::string_view name_of(Phase phase) {
+  return enum_names(phase)[static_cast<size_t>(phase)];
+}
+
+// --- What waits has a reason --------------------------------------------------------------------
+
+// Whether `tasks` equal tasks fit on the empty node; found by counting, unlike the planner does.
+// nullopt: it depends on which devices are taken.
+std::optional<bool> could_run(const sched::NodeView& node, const sched::Request& request) {
+  sched::Fit one = sched::fit(node, request, {}, {});
+  if (one.obstacle != sched::Obstacle::kNone) return false;
+  auto tasks = static_cast<int64_t>(request.tasks.size());
+  int64_t places = 0;
+  for (const sched::Device& device : node.devices) {
+    if (!device.healthy || !sched::matches(device, request.demand)) continue;
+    api::Allocation share = sched::share_of(device, request.demand);
+    int64_t fit_here = 1;
+    if (!share.exclusive)
+      fit_here = std::min(device.memory.value / std::max<int64_t>(1, share.memory.value),
+                          100 / share.compute.value);
+    places += std::min(fit_here, tasks);
+  }
+  if (places < tasks * request.demand.devices) return false;
+  const sched::Demand& demand = request.demand;
+  bool same_on_each = (demand.cpus && demand.memory) || !demand.sliced();
+  if (tasks > 1 && !same_on_each) return std::nullopt;
+  return one.assignment.cpus * tasks <= node.cpus && one.assignment.memory * tasks <= node.memory;
+}
+
+bool over_quota(const sched::Request& request, const sched::ProjectView& project) {
+  if (!project.max) return false;
+  const sched::Demand& demand = request.demand;
+  int64_t each = demand.fraction ? demand.fraction->value : 1000 * demand.devices;
+  return each > 0 && each * static_cast<int64_t>(request.tasks.size()) > project.max->value;
+}
+
+void check_waiting(const Scene& scene, Notes& notes) {
+  sched::Snapshot snapshot = core::make_snapshot(scene.state, scene.world.now());
+  for (const sched::Request& request : snapshot.queue) {
+    server::EntryPtr entry = scene.view.find(std::string(core::kJobKind), request.job);
+    std::string why = entry ? entry->tree.text("status", "waiting", "message") : "";
+    if (why.empty()) notes.push_back(cat(request.job, " waits without a reason"));
+    if (over_quota(request, snapshot.projects.at(request.project))) {
+      if (why.find("may hold") == why.npos)
+        notes.push_back(cat(request.job, " is over its quota, but ", quoted(why)));
+      continue;
+    }
+    const sched::NodeView& node = snapshot.nodes.at(0);
+    if (!node.open) {
+      if (why.find(node.closed_reason) == why.npos)
+        notes.push_back(cat(request.job, " waits for a closed node, but ", quoted(why)));
+      continue;
+    }
+    if (could_run(node, request) == true)
+      notes.push_back(cat(request.job, " could run, but ", quoted(why)));
+  }
+}
+
+// --- What is over ended as it says --------------------------------------------------------------
+
+void check_success(const Scene& scene, const api::Task& task, Notes& notes) {
+  const engine::Observation* end = scene.history.end_of({task.id, task.attempt});
+  if (!end || end->what != engine::Observation::What::kExited || end->exit_code != 0)
+    notes.push_back(cat(task.id, "#", task.attempt, " succeeded, but did not exit with 0"));
+  if (scene.state.jobs.at(core::object_key(task.project, task.job)).spec.replicas > 1)
+    return;  // one of a gang that was stopped may exit with 0 and run again
+  for (int64_t earlier = 1; earlier < task.attempt; ++earlier) {
+    const engine::Observation* other = scene.history.end_of({task.id, earlier});
+    if (other && other->what == engine::Observation::What::kExited && other->exit_code == 0)
+      notes.push_back(cat(task.id, " ran again after attempt ", earlier, " had succeeded"));
+  }
+}
+
+void check_failure(const Scene& scene, const api::Job& job, const api::Task& task, Notes& notes) {
+  const engine::Observation* end = scene.history.end_of({task.id, task.attempt});
+  bool by_exit = task.reason == Reason::kExitCode || task.reason == Reason::kSignal;
+  if (by_exit && (!end || end->exit_code != task.exitCode))
+    notes.push_back(cat(task.id, " failed with an exit code that the engine did not report"));
+  if (task.reason == Reason::kOomKilled && (!end || !end->oom_killed))
+    notes.push_back(cat(task.id, " failed by an OOM kill that the engine did not report"));
+  if (task.reason == Reason::kMaxRuntime && !job.spec.maxRuntime)
+    notes.push_back(cat(task.id, " ran too long, but has no limit"));
+  bool by_itself = task.reason != Reason::kMaxRuntime && task.reason != Reason::kGangMember;
+  if (by_itself && job.spec.replicas == 1 && task.failures <= job.spec.retries &&
+      !job.metadata.deletionTimestamp)
+    notes.push_back(cat(task.id, " failed with retries left"));
+}
+
+void check_task(const Scene& scene, const api::Job& job, const api::Task& task, Notes& notes) {
+  if (!api::is_terminal(task.phase) && task.phase != Phase::kQueued)
+    notes.push_back(cat(task.id, " is still ", name_of(task.phase), ": ", task.message));
+  if (task.phase == Phase::kSucceeded) check_success(scene, task, notes);
+  if (task.phase == Phase::kFailed) check_failure(scene, job, task, notes);
+  const Submission* submission = scene.ledger.find(job.metadata.uid);
+  if (task.phase == Phase::kCancelled && submission && !submission->stop_asked)
+    notes.push_back(cat(task.id, " was cancelled, but no one asked for it"));
+}
+
+// --- Nothing is left ----------------------------------------------------------------------------
+
+void check_leftovers(const Scene& scene, Notes& notes) {
+  for (const engine::Running& container : scene.world.containers())
+    notes.push_back(cat("a container of ", container.ref.task, "#", container.ref.attempt,
+                        " is left in the engine"));
+  for (const auto& [device, holders] : scene.world.holders())
+    notes.push_back(cat("device ", device, " is still held"));
+  for (const auto& [id, effect] : scene.state.outbox)
+    notes.push_back(cat("effect ", id, " on ", effect.task, " is still in the outbox"));
+  for (const auto& [ref, times] : scene.world.starts()) {
+    if (times > 1 && !scene.containers_were_lost)
+      notes.push_back(cat(ref.task, "#", ref.attempt, " was started ", times, " times"));
+    bool wanted = scene.state.tasks.contains(ref.task);
+    Status log = scene.engine.read_log({.ref = ref, .tail = {}, .since = {}},
+                                       [](int, std::string_view) { return true; });
+    if (log.ok() != wanted)
+      notes.push_back(cat("the log of ", ref.task, "#", ref.attempt,
+                          wanted ? " is gone" : " is left although its job is gone"));
+  }
+}
+
+// --- Readers see what is ------------------------------------------------------------------------
+
+template <class Object>
+void check_view(const Scene& scene, std::string_view kind,
+                const std::map<std::string, Object>& objects, Notes& notes) {
+  std::set<std::string> seen;
+  for (const server::EntryPtr& entry : scene.view.list(std::string(kind), {}).entries) {
+    seen.insert(entry->key);
+    auto object = objects.find(entry->key);
+    if (object == objects.end()) {
+      notes.push_back(cat("readers see ", kind, " ", entry->key, ", which does not exist"));
+      continue;
+    }
+    Object shown = object->second;
+    if constexpr (requires { shown.status.waiting; }) {
+      std::string why = entry->tree.text("status", "waiting", "message");
+      if (!why.empty()) shown.status.waiting = api::Waiting{why};
+    }
+    if constexpr (requires { shown.data; })
+      for (auto& [key, value] : shown.data) value.clear();
+    if (server::full_tree(shown) != entry->tree)
+      notes.push_back(cat("readers see an old state of ", kind, " ", entry->key));
+  }
+  for (const auto& [key, object] : objects)
+    if (!seen.contains(key)) notes.push_back(cat("readers do not see ", kind, " ", key));
+}
+
+template <class Map>
+void compare_objects(std::string_view kind, const Map& before, const Map& loaded, Notes& notes) {
+  for (const auto& [key, object] : before) {
+    auto found = loaded.find(key);
+    if (found == loaded.end())
+      notes.push_back(cat(kind, " ", key, " is not in the store"));
+    else if (found->second != object)
+      notes.push_back(cat(kind, " ", key, " is not in the store as it was"));
+  }
+  for (const auto& [key, object] : loaded)
+    if (!before.contains(key)) notes.push_back(cat(kind, " ", key, " is still in the store"));
+}
+
+}  // namespace
+
+std::vector<std::string> check_at_rest(const Scene& scene) {
+  Notes notes;
+  for (const auto& [id, task] : scene.state.tasks)
+    check_task(scene, scene.state.jobs.at(core::object_key(task.project, task.job)), task, notes);
+  check_leftovers(scene, notes);
+  if (scene.state.holding.empty()) check_waiting(scene, notes);
+  check_view(scene, core::kJobKind, scene.state.jobs, notes);
+  check_view(scene, core::kTaskKind, scene.state.tasks, notes);
+  check_view(scene, core::kProjectKind, scene.state.projects, notes);
+  check_view(scene, core::kSecretKind, scene.state.secrets, notes);
+  check_view(scene, core::kNodeKind, scene.state.nodes, notes);
+  check_view(scene, core::kAcceleratorKind, scene.state.accelerators, notes);
+  return notes;
+}
+
+std::vector<std::string> compare(const core::State& before, const core::State& loaded) {
+  Notes notes;
+  compare_objects("Job", before.jobs, loaded.jobs, notes);
+  compare_objects("Task", before.tasks, loaded.tasks, notes);
+  compare_objects("Project", before.projects, loaded.projects, notes);
+  compare_objects("Secret", before.secrets, loaded.secrets, notes);
+  compare_objects("Node", before.nodes, loaded.nodes, notes);
+  compare_objects("Accelerator", before.accelerators, loaded.accelerators, notes);
+  compare_objects("effect", before.outbox, loaded.outbox, notes);
+  if (before.queue != loaded.queue) notes.push_back("the queue is another after the restart");
+  if (before.holding != loaded.holding)
+    notes.push_back("the index of holders is another after the restart");
+  if (core::next_deadline(before) != core::next_deadline(loaded))
+    notes.push_back("the next deadline is another after the restart");
+  return notes;
+}
+
+}  // namespace tessera::simulation

@@ -1,0 +1,33 @@
+#pragma once
+// A store that does not always take what it is given.
+
+#include "store/store.h"
+
+namespace tessera::simulation {
+
+// What is wrong with the disk; it outlives the servers that use it.
+struct DiskTrouble {
+  int failing_commits = 0;    // so many commits from now on fail
+  int pretended_commits = 0;  // and so many are not made at all, but said to be
+};
+
+class FlakyStore : public store::Store {
+ public:
+  FlakyStore(std::unique_ptr<store::Store> inner, DiskTrouble& trouble)
+      : inner_(std::move(inner)), trouble_(trouble) {}
+
+  Status commit(const store::Batch& batch) override;
+  Result<store::Loaded> load() override { return inner_->load(); }
+  Result<std::optional<store::IdempotencyRow>> find_idempotency(const std::string& key) override {
+    return inner_->find_idempotency(key);
+  }
+  Result<std::vector<store::EventRow>> events(const store::EventQuery& query) override {
+    return inner_->events(query);
+  }
+
+ private:
+  std::unique_ptr<store::Store> inner_;
+  DiskTrouble& trouble_;
+};
+
+}  // namespace tessera::simulation
