@@ -146,9 +146,7 @@ void move(State& state, api::Task& task, TaskEvent event, std::string_view signa
       effect.what = Effect::What::kEnsure;
       break;
     case Follow::kStop:
-      effect.what = Effect::What::kStop;
-      effect.signal = signal.empty() ? job.spec.stopSignal : std::string(signal);
-      effect.grace = grace.value_or(job.spec.stopGrace);
+      emit_stop(state, job, task, signal, grace);
       break;
     case Follow::kRemove:
       effect.what = Effect::What::kRemove;
@@ -158,8 +156,18 @@ void move(State& state, api::Task& task, TaskEvent event, std::string_view signa
       task.stopIntent = api::StopIntent::kNone;
       break;
   }
-  if (found->follow != Follow::kNothing) emit_effect(state, effect);
+  if (found->follow == Follow::kEnsure || found->follow == Follow::kRemove)
+    emit_effect(state, effect);
   touch(state, task);
+}
+
+void emit_stop(State& state, const api::Job& job, const api::Task& task, std::string_view signal,
+               std::optional<Millis> grace) {
+  emit_effect(state, {.what = Effect::What::kStop,
+                      .task = task.id,
+                      .attempt = task.attempt,
+                      .signal = signal.empty() ? job.spec.stopSignal : std::string(signal),
+                      .grace = grace.value_or(job.spec.stopGrace)});
 }
 
 void emit_effect(State& state, Effect effect) {

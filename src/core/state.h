@@ -108,6 +108,9 @@ void move(State& state, api::Task& task, TaskEvent event, std::string_view signa
           std::optional<Millis> grace = std::nullopt);
 
 void emit_effect(State& state, Effect effect);
+// The task's container is to end: with this signal and grace, or the job's own.
+void emit_stop(State& state, const api::Job& job, const api::Task& task,
+               std::string_view signal = {}, std::optional<Millis> grace = std::nullopt);
 void emit_event(State& state, std::string_view kind, const api::Metadata& about, bool warning,
                 std::string_view reason, std::string message, Instant now);
 

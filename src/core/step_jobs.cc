@@ -155,18 +155,11 @@ void stop_tasks(State& state, api::Job& job, const StopOrder& order, Instant now
     }
     if (!stopping) {
       move(state, *task, TaskEvent::kStop, order.signal, order.grace);
-    } else if (order.grace || !order.signal.empty()) {
-      // Asked again, in other words ("stop it now"): the engine takes the shorter way out.
-      emit_effect(state,
-                  {.what = Effect::What::kStop,
-                   .task = task->id,
-                   .attempt = task->attempt,
-                   .signal = order.signal.empty() ? job.spec.stopSignal : std::string(order.signal),
-                   .grace = order.grace.value_or(job.spec.stopGrace)});
-      touch(state, *task);
-    } else {
-      touch(state, *task);
+      continue;
     }
+    // Asked again, perhaps in other words ("stop it now"): the engine takes the shorter way out.
+    emit_stop(state, job, *task, order.signal, order.grace);
+    touch(state, *task);
   }
 }
 

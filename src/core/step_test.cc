@@ -224,6 +224,20 @@ TEST_F(Step, ReconcileClosesEveryDifference) {
   EXPECT_EQ(c.effects(), "remove gone-0#7, remove stray-0#4, remove gone-0#1");
 }
 
+// The grace of a stop dies with the server that asked for it.
+TEST_F(Step, ReconcileStopsAgainWhatWasBeingStopped) {
+  run_job(Cluster::job("a"));
+  c.run(StopJob{"default", "a", "", std::nullopt});
+  c.run(EffectDone{c.state.changes.effects.back().id});
+  c.effects();
+  c.run(Reconcile{{{"a-0", 1}}, std::vector<Reconcile::Container>{}});
+  EXPECT_EQ(c.effects(), "");  // the engine is the same: it still watches the grace
+  c.run(Reconcile{{{"a-0", 1}}, std::nullopt});
+  EXPECT_EQ(c.effects(), "stop a-0#1");
+  c.run(StopJob{"default", "a", "", Millis{0}});
+  EXPECT_EQ(c.effects(), "stop a-0#1");
+}
+
 TEST_F(Step, ReconcileWaitsForWhatIsStillToBeStarted) {
   c.submit("a", 1000);
   c.plan();
@@ -233,8 +247,10 @@ TEST_F(Step, ReconcileWaitsForWhatIsStillToBeStarted) {
   c.run(EffectDone{effect});
   c.run(Reconcile{{}, std::vector<Reconcile::Container>{}});
   EXPECT_EQ(c.phase("a"), "Starting");  // it was not known to run when the engine was asked
+  c.effects();
   c.run(Reconcile{{}, std::nullopt});
-  EXPECT_EQ(c.phase("a"), "Failed Lost");
+  EXPECT_EQ(c.phase("a"), "Starting");  // a start that died with the last server is made again
+  EXPECT_EQ(c.effects(), "ensure a-0#1");
 }
 
 TEST_F(Step, AHeldDeviceThatVanishesStaysInTheBooks) {
