@@ -1,5 +1,6 @@
 #pragma once
-// Inside of the conformance suite: the engine under test with all that it reported.
+// The engine under test with all that it reported: for the conformance suite, and for an engine's
+// own tests beside it.
 
 #include <gtest/gtest.h>
 

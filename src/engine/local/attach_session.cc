@@ -39,6 +39,7 @@ class AttachSession final : public engine::Session {
       std::string path = machine_.stdin_path(task_->container);
       input_ = Fd(::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC));
     }
+    begin_ = end_of_log(machine_.log_folder(task_->ref));
     reader_ = std::thread([this] { read(); });
     return Ok;
   }
@@ -63,12 +64,12 @@ class AttachSession final : public engine::Session {
 
  private:
   void read() {
-    (void)read_log_folder(
-        machine_.log_folder(task_->ref), {.ref = task_->ref, .follow = true, .tail = 0},
-        {.over = task_->over.get(), .stop = closed_.get()}, [this](int stream, auto text) {
-          if (!text.empty() && events_.on_output) events_.on_output(stream, text);
-          return true;
-        });
+    (void)read_log_folder(machine_.log_folder(task_->ref), {.ref = task_->ref, .follow = true},
+                          {.over = task_->over.get(), .stop = closed_.get(), .from = begin_},
+                          [this](int stream, auto text) {
+                            if (!text.empty() && events_.on_output) events_.on_output(stream, text);
+                            return true;
+                          });
     pollfd closed{closed_.get(), POLLIN, 0};
     if (::poll(&closed, 1, 0) == 1) return;
     machine_.tasks.wait_ended(task_, kExitLimit);
@@ -81,6 +82,7 @@ class AttachSession final : public engine::Session {
   const TaskPtr task_;
   const engine::SessionEvents events_;
   const Fd closed_;
+  LogPosition begin_;
   std::mutex mutex_;
   Fd input_;
   std::thread reader_;

@@ -24,17 +24,11 @@ constexpr Millis kLastWords{50};
 constexpr std::string_view kDroppedNote =
     "[tessera: older output was dropped, the log had reached its limit: truncated]\n";
 
-// Where a reader stands: the first byte of the first record that was not read.
-struct Position {
-  int64_t file = 0;
-  int64_t offset = 0;
-
-  // As an end: up to which byte a file is to be read.
-  int64_t until(int64_t number) const {
-    if (number == file) return offset;
-    return number < file ? INT64_MAX : 0;
-  }
-};
+// As an end: up to which byte of a file is to be read.
+int64_t until(const LogPosition& end, int64_t number) {
+  if (number == end.file) return end.offset;
+  return number < end.file ? INT64_MAX : 0;
+}
 
 // Joins records into pieces for the sink.
 class Printer {
@@ -114,11 +108,11 @@ struct Tail {
   int64_t skip = 0;
 };
 Result<Tail> find_tail(const std::string& folder, const std::vector<int64_t>& files,
-                       const Position& end, int64_t count) {
+                       const LogPosition& end, int64_t count) {
   int64_t found = 0;
   for (auto number = files.rbegin(); number != files.rend(); ++number) {
     int64_t lines = 0, offset = 0;
-    TRY_STATUS(for_each_record(log_file_path(folder, *number), offset, end.until(*number),
+    TRY_STATUS(for_each_record(log_file_path(folder, *number), offset, until(end, *number),
                                [&](std::string_view line) {
                                  auto record = parse_log_record(line);
                                  if (record && !record->partial) ++lines;
@@ -154,9 +148,13 @@ class Reader {
 
  private:
   Result<bool> begin() {
-    auto files = log_file_numbers(folder_);
-    Position end = end_of(files);
+    LogPosition end = end_of_log(folder_);
     if (!query_.follow) end_ = end;
+    if (watch_.from) {
+      at_ = *watch_.from;
+      return true;
+    }
+    auto files = log_file_numbers(folder_);
     bool whole = !query_.tail && !query_.since;
     if (query_.tail) {
       TRY(Tail tail, find_tail(folder_, files, end, *query_.tail));
@@ -169,14 +167,6 @@ class Reader {
     return true;
   }
 
-  // What has been written by now.
-  Position end_of(const std::vector<int64_t>& files) const {
-    if (files.empty()) return {0, 0};
-    struct stat info{};
-    if (::stat(log_file_path(folder_, files.back()).c_str(), &info) != 0) return {files.back(), 0};
-    return {files.back(), info.st_size};
-  }
-
   // Reads all that is there.
   Result<bool> read_on() {
     while (true) {
@@ -186,7 +176,7 @@ class Reader {
       auto next = std::upper_bound(files.begin(), files.end(), at_.file);
       if (at_.file > 0) {
         TRY(bool more,
-            for_each_record(log_file_path(folder_, at_.file), at_.offset, end_.until(at_.file),
+            for_each_record(log_file_path(folder_, at_.file), at_.offset, until(end_, at_.file),
                             [&](auto line) { return printer_.record(line); }));
         if (!more) return false;
       }
@@ -247,14 +237,23 @@ class Reader {
   const LogQuery& query_;
   LogWatch watch_;
   Printer printer_;
-  Position at_;
-  Position end_{INT64_MAX, 0};  // without follow: where the log ended when the question came, so
-                                // that a container that prints without end is not read without end
+  LogPosition at_;
+  LogPosition end_{INT64_MAX,
+                   0};  // without follow: where the log ended when the question came, so
+                        // that a container that prints without end is not read without end
   Fd inotify_;
   bool over_ = false;
 };
 
 }  // namespace
+
+LogPosition end_of_log(const std::string& folder) {
+  auto files = log_file_numbers(folder);
+  if (files.empty()) return {};
+  struct stat facts{};
+  if (::stat(log_file_path(folder, files.back()).c_str(), &facts) != 0) return {files.back(), 0};
+  return {files.back(), facts.st_size};
+}
 
 Status read_log_folder(const std::string& folder, const LogQuery& query, LogWatch watch,
                        const LogSink& sink) {

@@ -13,7 +13,7 @@ using Map = Value::Map;
 using List = Value::List;
 
 // Docker's, without MKNOD (devices come as allocated) and NET_RAW (it forges packets on the bridge
-// that a project's containers share; ping works without).
+// that a project's containers share; a ping of this century works without).
 constexpr std::string_view kCapabilities[] = {
     "CAP_AUDIT_WRITE", "CAP_CHOWN",   "CAP_DAC_OVERRIDE",     "CAP_FOWNER",
     "CAP_FSETID",      "CAP_KILL",    "CAP_NET_BIND_SERVICE", "CAP_SETFCAP",

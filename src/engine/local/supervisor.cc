@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "engine/local/cgroup.h"
+#include "engine/local/shims.h"
 
 namespace tessera::local {
 
@@ -269,24 +270,30 @@ Status Supervisor::kill(const TaskPtr& task, int signal) {
 Status Supervisor::stop(const TaskPtr& task, int signal, Millis grace) {
   bool send = machine_.tasks.update([&] {
     if (task->step == Step::kStarting) task->cancelled = true;
-    bool again = std::exchange(task->stop_signal, signal) == signal && signal != SIGKILL;
-    return task->step == Step::kRunning && !again;
+    return task->step == Step::kRunning && task->stop_signal != signal;
   });
-  if (send) TRY_STATUS(kill(task, signal));
-  if (signal == SIGKILL)
-    workers_.run([this, task] { force(task); }, kKillLimit);
-  else
-    workers_.run([this, task] { escalate(task); }, grace);
+  if (signal == SIGKILL) return kill_now(task);
+  if (send) {
+    Status sent = kill(task, signal);
+    // A shim that hangs gets no more than the grace either.
+    if (!sent.ok() && sent.error().code != Code::kTimeout) return sent;
+    machine_.tasks.update([&] { task->stop_signal = signal; });
+  }
+  workers_.run([this, task] { escalate(task); }, grace);
+  return Ok;
+}
+
+Status Supervisor::kill_now(const TaskPtr& task) {
+  Status sent = kill(task, SIGKILL);
+  bool hangs = !sent.ok() && sent.error().code == Code::kTimeout;
+  if (!sent.ok() && !hangs) return sent;
+  workers_.run([this, task] { force(task); }, hangs ? Millis{0} : kKillLimit);
   return Ok;
 }
 
 void Supervisor::escalate(const TaskPtr& task) {
-  if (machine_.tasks.update([&] { return task->ended(); })) return;
-  Status sent = kill(task, SIGKILL);
-  if (!sent.ok())
-    workers_.run([this, task] { escalate(task); }, kRetry);
-  else
-    workers_.run([this, task] { force(task); }, kKillLimit);
+  if (machine_.tasks.update([&] { return task->ended(); }) || kill_now(task).ok()) return;
+  workers_.run([this, task] { escalate(task); }, kRetry);
 }
 
 // SIGKILL did not help: the shim may have nothing left to wait for (its first process gone by OOM),
@@ -301,15 +308,8 @@ void Supervisor::force(const TaskPtr& task) {
 }
 
 void Supervisor::kill_shim(const TaskPtr& task) const {
-  auto text =
-      read_file(cat(machine_.options.containerd.run_folder, "/state/io.containerd.runtime.v2.task/",
-                    kNamespace, "/", task->container, "/shim.pid"));
-  auto pid = text.ok() ? to_int(trim(*text)) : std::nullopt;
-  if (!pid || *pid <= 1) return;
-  // The number may long be another's.
-  auto command = read_file(cat("/proc/", *pid, "/cmdline"));
-  if (command.ok() && command->find(task->container) != std::string::npos)
-    ::kill(static_cast<pid_t>(*pid), SIGKILL);
+  pid_t shim = find_shim(machine_.client.socket(), task->container);
+  if (shim > 0) ::kill(shim, SIGKILL);
 }
 
 Status Supervisor::end(const TaskPtr& task) {

@@ -60,6 +60,7 @@ class Supervisor {
   void report_exit(const TaskPtr& task, const Exit& exit, bool oom, bool lost);
 
   Status kill(const TaskPtr& task, int signal);
+  Status kill_now(const TaskPtr& task);
   void escalate(const TaskPtr& task);
   void force(const TaskPtr& task);
   void kill_shim(const TaskPtr& task) const;

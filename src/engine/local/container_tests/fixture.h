@@ -48,6 +48,7 @@ class LocalFixture : public engine::EngineFixture {
   bool wait(std::unique_lock<std::mutex>& lock, std::condition_variable& changed,
             const std::function<bool()>& done) override;
 
+  engine::Engine& engine() { return *engine_; }
   // A launch of a shell script.
   engine::Launch script(const engine::TaskRef& ref, const std::string& text) const;
 

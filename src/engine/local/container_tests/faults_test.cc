@@ -1,0 +1,199 @@
+// What goes wrong around containers: the daemon dies, its shims die or hang, the log cannot be
+// written. The containers run on, and each end is told once.
+
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <filesystem>
+
+#include "base/text.h"
+#include "engine/conformance_stage.h"
+#include "engine/local/log_format.h"
+#include "engine/local/network.h"
+#include "engine/local/shims.h"
+#include "engine/local/task_table.h"
+#include "fixture.h"
+
+namespace tessera::local {
+
+namespace {
+
+using engine::Launch;
+using engine::Observation;
+using Kind = engine::Step::Kind;
+using What = engine::Observation::What;
+
+// Not so of a process that has ended and was not waited for by its parent.
+bool runs(pid_t pid) {
+  auto facts = read_file(cat("/proc/", pid, "/stat"));
+  return facts.ok() && facts->find(") Z ") == std::string::npos;
+}
+
+class Faults : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (auto missing = Setting::missing(); !missing.empty()) GTEST_SKIP() << missing;
+    options_ = Setting::get().options();
+    options_.log_limits = {.file_bytes = 256 << 10, .files = 4};
+    fixture_ = std::make_unique<LocalFixture>(options_);
+    stage_ = std::make_unique<engine::Stage>(*fixture_);
+  }
+  engine::Engine& engine() { return stage_->engine(); }
+  PrivateContainerd& daemon() { return Setting::get().containerd(); }
+
+  pid_t shim_of(const engine::TaskRef& ref) {
+    pid_t shim = find_shim(daemon().socket(), container_id(ref));
+    CHECK(shim > 0);
+    return shim;
+  }
+  pid_t pid_of(const engine::TaskRef& ref) {
+    auto info = daemon().client().task(container_id(ref));
+    CHECK(info.ok() && info->pid > 0);
+    return static_cast<pid_t>(info->pid);
+  }
+  // Reads on until `count` further lines have come.
+  void await_lines(const engine::TaskRef& ref, int count) {
+    Status read =
+        engine().read_log({.ref = ref, .follow = true, .tail = 0}, [&](int, std::string_view text) {
+          count -= static_cast<int>(std::count(text.begin(), text.end(), '\n'));
+          return count > 0;
+        });
+    EXPECT_TRUE(read.ok() && count <= 0);
+  }
+  void expect_one_end(const engine::TaskRef& ref) {
+    auto seen = stage_->seen(ref);
+    ASSERT_EQ(seen.size(), 2u);
+    EXPECT_EQ(seen[0].what, What::kStarted);
+    EXPECT_EQ(seen[1].what, What::kExited);
+  }
+
+  LocalOptions options_;
+  std::unique_ptr<LocalFixture> fixture_;
+  std::unique_ptr<engine::Stage> stage_;
+};
+
+TEST_F(Faults, ContainersPrintOnWhileTheDaemonIsKilled) {  // H1, H3
+  Launch launch = fixture_->script({"endless", 1}, "while :; do date; done");
+  stage_->run_until_started(launch);
+  await_lines(launch.ref, 100);
+  pid_t before = daemon().pid();
+  daemon().kill();
+  await_lines(launch.ref, 5'000);  // more than any pipe holds
+  // The call waits for the daemon that replaces the killed one.
+  while (!engine().stop(launch.ref, "SIGKILL", Millis{0}).ok()) {
+  }
+  EXPECT_EQ(stage_->await(launch.ref, What::kExited).exit_code, 128 + SIGKILL);
+  EXPECT_NE(daemon().pid(), before);
+  expect_one_end(launch.ref);
+}
+
+TEST_F(Faults, AnEndWhileTheDaemonIsAwayIsTold) {
+  for (int round = 0; round < 3; ++round) {
+    engine::TaskRef ref{cat("away-", round), 1};
+    Launch launch =
+        fixture_->launch(ref, {.steps = {{.kind = Kind::kAwaitRelease}}, .exit_code = 40 + round});
+    stage_->run_until_started(launch);
+    daemon().kill();
+    fixture_->release(ref);
+    EXPECT_EQ(stage_->await(ref, What::kExited).exit_code, 40 + round);
+    expect_one_end(ref);
+  }
+}
+
+TEST_F(Faults, ALogThatCannotBeWrittenBlocksNobody) {
+  Launch launch = fixture_->launch(
+      {"mute", 1}, {.steps = {{.text = "begin"}, {.kind = Kind::kAwaitRelease}}, .exit_code = 3});
+  // After the release it prints far more than pipes and queues hold, then ends.
+  std::string& text = launch.command[2];
+  text = replace_all(text, "\nexit 3",
+                     "\nhead -c 1000000 /dev/zero | tr '\\0' x | fold -w 100\nexit 3");
+  stage_->run_until_started(launch);
+  await_lines(launch.ref, 0);
+  std::filesystem::remove_all(cat(options_.data_folder, "/engine/logs/mute"));
+  fixture_->release(launch.ref);
+  EXPECT_EQ(stage_->await(launch.ref, What::kExited).exit_code, 3);
+}
+
+TEST_F(Faults, AKilledShimTakesItsContainerAlong) {
+  Launch launch = fixture_->launch({"shimless", 1}, {.steps = {{.kind = Kind::kRunForever}}});
+  stage_->run_until_started(launch);
+  pid_t pid = pid_of(launch.ref);
+  ASSERT_EQ(::kill(shim_of(launch.ref), SIGKILL), 0);
+  stage_->await(launch.ref, What::kExited);
+  EXPECT_FALSE(runs(pid)) << "reported only once nothing runs any more";
+  expect_one_end(launch.ref);
+  EXPECT_TRUE(engine().remove(launch.ref).ok());
+}
+
+TEST_F(Faults, AContainerThatVanishesWithEveryoneWhoKnewIsLost) {
+  Launch launch = fixture_->launch({"vanished", 1}, {.steps = {{.kind = Kind::kRunForever}}});
+  stage_->run_until_started(launch);
+  pid_t shim = shim_of(launch.ref), pid = pid_of(launch.ref);
+  daemon().kill();
+  ::kill(shim, SIGKILL);
+  ::kill(pid, SIGKILL);
+  Observation end = stage_->await(launch.ref, What::kExited);
+  EXPECT_NE(end.exit_code, 0);
+  if (end.exit_code == 255) {
+    EXPECT_EQ(end.reason, api::Reason::kLost);
+  }
+  expect_one_end(launch.ref);
+  EXPECT_TRUE(engine().remove(launch.ref).ok());
+}
+
+TEST_F(Faults, AHungShimIsKilledInTheEnd) {  // H2
+  Launch launch = fixture_->launch({"hung", 1}, {.steps = {{.kind = Kind::kRunForever}}});
+  stage_->run_until_started(launch);
+  pid_t shim = shim_of(launch.ref);
+  ASSERT_EQ(::kill(shim, SIGSTOP), 0);
+  Status removed = engine().remove(launch.ref);
+  EXPECT_TRUE(removed.ok()) << removed.error().text();
+  expect_one_end(launch.ref);
+  EXPECT_FALSE(runs(shim));
+}
+
+TEST_F(Faults, WhatACrashLeavesIsCollected) {
+  fixture_->stop_engine();
+  NetworkOptions wanted{.folder = options_.data_folder + "/engine/net",
+                        .owner = options_.data_folder};
+  {
+    Network network(wanted);
+    ASSERT_TRUE(network.start({}).ok());
+    ASSERT_TRUE(network.create_namespace("ghost").ok());
+    auto address = network.attach("haunted", "ghost");
+    ASSERT_TRUE(address.ok()) << address.error().text();
+    EXPECT_TRUE(address->starts_with("10.137.")) << *address;
+  }
+  std::string state = options_.data_folder + "/engine/state/ghost.1";
+  ASSERT_TRUE(make_directories(state).ok());
+  auto prepared = daemon().client().prepare_snapshot("overlayfs", "ghost.1", {},
+                                                     {{"containerd.io/gc.root", "tessera"}});
+  ASSERT_TRUE(prepared.ok()) << prepared.error().text();
+
+  stage_->restart();
+  namespace fs = std::filesystem;
+  EXPECT_FALSE(fs::exists(wanted.folder + "/ns/ghost"));
+  EXPECT_FALSE(fs::exists(wanted.folder + "/projects/haunted"));
+  EXPECT_TRUE(fs::is_empty(wanted.folder + "/leases"));
+  EXPECT_FALSE(fs::exists(state));
+  EXPECT_FALSE(daemon().client().snapshot("overlayfs", "ghost.1").ok());
+}
+
+TEST_F(Faults, AddressesComeBack) {
+  Launch launch = fixture_->script({"addressed", 1}, "hostname -i");
+  launch.project = "fresh";
+  for (int64_t attempt : {1, 2, 3}) {
+    launch.ref.attempt = attempt;
+    stage_->run_to_end(launch);
+    EXPECT_TRUE(engine().remove(launch.ref).ok());
+  }
+  int leases = 0;
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(options_.data_folder + "/engine/net/leases"))
+    leases += entry.path().filename().string().starts_with("10.") ? 1 : 0;
+  EXPECT_EQ(leases, 0);
+}
+
+}  // namespace
+
+}  // namespace tessera::local
