@@ -1,6 +1,7 @@
-# tessera_library(NAME [DEPS …] [LIBS …] [TEST_DEPS …]): one library a folder, from all its *.cc, and
-# one test program NAME_test from the *_test.cc beside them. DEPS are our own libraries, by folder name;
-# LIBS are other people's. Folders with a CMakeLists.txt of their own are libraries of their own.
+# tessera_library(NAME [DEPS …] [LIBS …] [TEST_DEPS …]): one library a folder, from all its *.cc,
+# and one test program NAME_test from the *_test.cc beside them. DEPS are our own libraries, by
+# folder name; LIBS are other people's. Folders with a CMakeLists.txt of their own are libraries of
+# their own.
 find_package(GTest REQUIRED)
 
 function(tessera_library name)
@@ -31,7 +32,8 @@ endfunction()
 function(tessera_test name)
   cmake_parse_arguments(ARG "SERIAL" "TIMEOUT" "SOURCES;DEPS;LIBS;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
-  target_link_libraries(${name} PRIVATE tessera_flags ${ARG_DEPS} ${ARG_LIBS} GTest::gtest_main GTest::gtest)
+  target_link_libraries(${name} PRIVATE
+    tessera_flags ${ARG_DEPS} ${ARG_LIBS} GTest::gtest_main GTest::gtest)
   target_compile_definitions(${name} PRIVATE TESSERA_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
     TESSERA_BINARY_DIR="${CMAKE_BINARY_DIR}")
   add_test(NAME ${name} COMMAND ${name})

@@ -1,5 +1,6 @@
-# Compiler settings that every target shares: C++20, warnings as errors, ccache and mold when present,
-# and the sanitizer that a preset asks for (TESSERA_SANITIZE: empty, "address,undefined" or "thread").
+# Compiler settings that every target shares: C++20, warnings as errors, ccache and mold when
+# present, and the sanitizer that a preset asks for (TESSERA_SANITIZE: empty, "address,undefined" or
+# "thread").
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)

@@ -33,8 +33,8 @@ Result<std::string> read_file(const std::string& path, size_t limit_bytes = size
 // Writes a temporary neighbour, syncs it and renames it over `path`: a reader sees the old or the
 // new file, never half of one.
 Status write_file(const std::string& path, std::string_view content, unsigned mode = 0644);
-// Appends to a file, which is made when it is not there. Not synced: for what a crash of the machine
-// may take.
+// Appends to a file, which is made when it is not there. Not synced: for what a crash of the
+// machine may take.
 Status append_file(const std::string& path, std::string_view content, unsigned mode = 0644);
 Status make_directories(const std::string& path, unsigned mode = 0755);
 bool exists(const std::string& path);

@@ -85,7 +85,7 @@ std::string errors_table() {
 std::string flags_table(const Command& command) {
   std::string out = "| flag | meaning |\n| --- | --- |\n";
   for (const Flag& flag : all_flags(command))
-    if (!flag.hidden) out += cat("| `", trim(flag_heading(flag)), "` | ", cell(flag.doc), " |\n");
+    if (!flag.hidden) out += cat("| `", cell(trim(flag_heading(flag))), "` | ", cell(flag.doc), " |\n");
   return out;
 }
 
@@ -136,7 +136,8 @@ Command reference_command(ListCommands list) {
     else if (page == "cli")
       context.console.print(reference_cli(list()));
     else if (page == "lifecycle")
-      context.console.print(core::lifecycle_diagram());
+      context.console.print(cat("# Lifecycle of a task\n\n", kGenerated, "```mermaid\n",
+                                core::lifecycle_diagram(), "```\n"));
     else
       return error(Code::kInvalid, cat("there is no reference page ", quoted(page)), {},
                    "there are openapi, api, cli, lifecycle");
