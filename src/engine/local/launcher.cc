@@ -35,17 +35,21 @@ std::optional<StartFailure> failed(Error error) {
 
 std::optional<StartFailure> Launcher::launch(const Launch& launch, const TaskPtr& task) {
   auto failure = start(launch, task);
+  // Left by a launch that containerd's end cut off, and that could not clear up after itself.
+  if (failure && failure->error.code == Code::kAlreadyExists &&
+      wipe(task->container, task->project).ok())
+    failure = start(launch, task);
   if (!failure) return std::nullopt;
-  (void)machine_.client.kill(task->container, {}, SIGKILL, true);
-  (void)machine_.client.delete_task(task->container);
-  Status cleared = clear(task->container, task->project);
-  if (!cleared.ok())
-    log::warn(cat("something is left of ", task->container, ": ", cleared.error().text()));
+  Status wiped = wipe(task->container, task->project);
+  if (!wiped.ok())
+    log::warn(cat("something is left of ", task->container, ": ", wiped.error().text()));
   return failure;
 }
 
 std::optional<StartFailure> Launcher::start(const Launch& launch, const TaskPtr& task) {
   const std::string& container = task->container;
+  // Asked first, so that a containerd that is just away is no fault of the image.
+  if (auto there = machine_.client.version(); !there.ok()) return failed(there.error());
   auto image = find_image(launch);
   if (!image.ok()) return failed(api::Reason::kImagePull, image.error());
   auto edits = find_devices(launch);
@@ -213,6 +217,14 @@ Status Launcher::clear(const std::string& container, const std::string& project)
   note(machine_.client.remove_snapshot(machine_.options.snapshotter, container));
   note(clear_state(container));
   return first;
+}
+
+Status Launcher::wipe(const std::string& container, const std::string& project) {
+  (void)machine_.client.kill(container, {}, SIGKILL, /*all=*/true);
+  auto deleted = machine_.client.delete_task(container);
+  Status cleared = clear(container, project);
+  if (deleted.ok() || deleted.error().code == Code::kNotFound) return cleared;
+  return std::move(deleted).error();
 }
 
 Status Launcher::clear_state(const std::string& container) {

@@ -25,6 +25,8 @@ class Launcher {
   std::optional<StartFailure> launch(const engine::Launch& launch, const TaskPtr& task);
   // Everything of a container that has no task any more, except its log. Ok when there is nothing.
   Status clear(const std::string& container, const std::string& project);
+  // The same, and the task too.
+  Status wipe(const std::string& container, const std::string& project);
   // Its files in the state folder only.
   Status clear_state(const std::string& container);
 

@@ -144,14 +144,19 @@ Result<std::vector<engine::Running>> LocalEngine::list() {
 
 Status LocalEngine::ensure(const Launch& launch) {
   TRY_STATUS(machine_.tasks.check_attempt(launch.ref));
-  if (TaskPtr known = machine_.tasks.find(launch.ref.task)) {
-    if (known->ref == launch.ref) return Ok;
-    TRY_STATUS(remove_container(known));
+  TaskPtr task = machine_.tasks.find(launch.ref.task);
+  if (task && task->ref != launch.ref) {
+    TRY_STATUS(remove_container(task));
+    task = nullptr;
   }
-  // Before anything else, so that a follower of the log finds it.
-  TRY_STATUS(prepare_log_folder(machine_.log_folder(launch.ref)));
-  TaskPtr task = make_task(launch.ref, launch.project, launch.stdin_open);
-  machine_.tasks.put(task);
+  // Nobody else starts it meanwhile: one that is still to be started could not be, the last time.
+  if (task && machine_.tasks.update([&] { return task->step; }) != Step::kStarting) return Ok;
+  if (!task) {
+    // Before anything else, so that a follower of the log finds it.
+    TRY_STATUS(prepare_log_folder(machine_.log_folder(launch.ref)));
+    task = make_task(launch.ref, launch.project, launch.stdin_open);
+    machine_.tasks.put(task);
+  }
   auto failure = launcher_.launch(launch, task);
   if (!failure) {
     supervisor_->report_started(task);
@@ -160,10 +165,7 @@ Status LocalEngine::ensure(const Launch& launch) {
   // An engine that is just away says nothing about the job: the caller tries again.
   bool away =
       failure->reason == api::Reason::kStartFailed && failure->error.code == Code::kUnavailable;
-  if (away) {
-    machine_.tasks.erase(task);
-    return failure->error;
-  }
+  if (away) return failure->error;
   supervisor_->report_failed(task, *failure);
   return Ok;
 }

@@ -1,5 +1,5 @@
 #pragma once
-// Named pipes between us and a process of a container.
+// Named pipes between us and a process of a container. The program must ignore SIGPIPE.
 
 #include <string>
 #include <string_view>

@@ -69,7 +69,7 @@ Result<std::set<std::string>> Supervisor::adopt_all() {
     if (adopt(record, info))
       live.insert(record.id);
     else
-      drop_unstarted(record, info);
+      drop_unstarted(record);
   }
   return live;
 }
@@ -96,14 +96,9 @@ bool Supervisor::adopt(const ContainerRecord& record, const TaskInfo* info) {
 }
 
 // A start that a crash interrupted, or what a reboot left: list() will not name it.
-void Supervisor::drop_unstarted(const ContainerRecord& record, const TaskInfo* info) {
-  if (info) {
-    (void)machine_.client.kill(record.id, {}, SIGKILL, true);
-    (void)machine_.client.delete_task(record.id);
-  }
-  Status cleared = launcher_.clear(record.id, label(record, kProjectLabel));
-  if (!cleared.ok())
-    log::warn(cat("something is left of ", record.id, ": ", cleared.error().text()));
+void Supervisor::drop_unstarted(const ContainerRecord& record) {
+  Status wiped = launcher_.wipe(record.id, label(record, kProjectLabel));
+  if (!wiped.ok()) log::warn(cat("something is left of ", record.id, ": ", wiped.error().text()));
 }
 
 void Supervisor::collect(const std::set<std::string>& live) {
@@ -180,6 +175,10 @@ void Supervisor::report_failed(const TaskPtr& task, const StartFailure& failure)
             .reason = failure.reason,
             .message = failure.error.text(),
             .at = wall_now()});
+  mark_failed(task);
+}
+
+void Supervisor::mark_failed(const TaskPtr& task) {
   ::eventfd_write(task->over.get(), 1);
   machine_.tasks.update([&] { task->step = Step::kFailed; });
 }
@@ -313,6 +312,11 @@ void Supervisor::kill_shim(const TaskPtr& task) const {
 }
 
 Status Supervisor::end(const TaskPtr& task) {
+  Step step = machine_.tasks.update([&] { return task->step; });
+  if (step == Step::kStarting) {  // a start that failed and is not tried again
+    TRY_STATUS(launcher_.wipe(task->container, task->project));
+    mark_failed(task);
+  }
   if (machine_.tasks.update([&] { return task->ended(); })) return Ok;
   TRY_STATUS(stop(task, SIGKILL, Millis{0}));
   if (machine_.tasks.wait_ended(task, kEndLimit)) return Ok;

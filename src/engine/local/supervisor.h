@@ -33,13 +33,13 @@ class Supervisor {
 
   // Sends the signal to all processes; SIGKILL after `grace`, and harder means after that.
   Status stop(const TaskPtr& task, int signal, Millis grace);
-  // Kills and waits until it has ended and was reported.
+  // Kills and waits until it has ended and was reported. Never during its launch.
   Status end(const TaskPtr& task);
 
  private:
   Result<std::set<std::string>> adopt_all();
   bool adopt(const ContainerRecord& record, const TaskInfo* info);
-  void drop_unstarted(const ContainerRecord& record, const TaskInfo* info);
+  void drop_unstarted(const ContainerRecord& record);
   void collect(const std::set<std::string>& live);
 
   void on_event(const Event& event);
@@ -59,6 +59,7 @@ class Supervisor {
   bool put_away(const TaskPtr& task, const Ending& ending);
   void report_exit(const TaskPtr& task, const Exit& exit, bool oom, bool lost);
 
+  void mark_failed(const TaskPtr& task);
   Status kill(const TaskPtr& task, int signal);
   Status kill_now(const TaskPtr& task);
   void escalate(const TaskPtr& task);

@@ -5,6 +5,7 @@
 #include <signal.h>
 
 #include <filesystem>
+#include <thread>
 
 #include "base/text.h"
 #include "engine/conformance_stage.h"
@@ -85,6 +86,26 @@ TEST_F(Faults, ContainersPrintOnWhileTheDaemonIsKilled) {  // H1, H3
   EXPECT_EQ(stage_->await(launch.ref, What::kExited).exit_code, 128 + SIGKILL);
   EXPECT_NE(daemon().pid(), before);
   expect_one_end(launch.ref);
+}
+
+TEST_F(Faults, AStartThatTheDaemonsEndCutsOffIsTriedAgain) {
+  for (int round = 0; round < 4; ++round) {
+    engine::TaskRef ref{cat("cut-", round), 1};
+    Launch launch = fixture_->script(ref, "exit 5");
+    // At another moment of the start each time.
+    std::thread killer([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20 * round));
+      daemon().kill();
+    });
+    Status started = engine().ensure(launch);
+    killer.join();
+    while (!started.ok()) {
+      EXPECT_EQ(started.error().code, Code::kUnavailable) << started.error().text();
+      started = engine().ensure(launch);
+    }
+    EXPECT_EQ(stage_->await(ref, What::kExited).exit_code, 5);
+    expect_one_end(ref);
+  }
 }
 
 TEST_F(Faults, AnEndWhileTheDaemonIsAwayIsTold) {

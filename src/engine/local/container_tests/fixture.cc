@@ -10,6 +10,7 @@
 
 #include "base/process.h"
 #include "base/text.h"
+#include "engine/local/names.h"
 #include "engine/local/task_table.h"
 
 namespace tessera::local {
@@ -68,6 +69,12 @@ Setting::Setting() {
 
 Setting::~Setting() {
   setting = nullptr;
+  // The engine's own cgroup, empty by now; of each controller in the first version.
+  std::string name = private_name("tessera-", options().data_folder, {});
+  ::rmdir(cat("/sys/fs/cgroup/", name).c_str());
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator("/sys/fs/cgroup", ignored))
+    ::rmdir((entry.path() / name).c_str());
 }
 
 Setting& Setting::get() {

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 
+#include <csignal>
 #include <memory>
 
 #include "base/log.h"
@@ -13,6 +14,7 @@ int main(int argc, char** argv) {
   if (argc > 2 && std::string_view(argv[1]) == "log-writer")
     return run_log_writer({argv + 2, argv + argc});
   testing::InitGoogleTest(&argc, argv);
+  ::signal(SIGPIPE, SIG_IGN);  // as the server does
   std::unique_ptr<Setting> setting;
   if (!testing::GTEST_FLAG(list_tests) && Setting::missing().empty()) {
     // Bridges and rules of the tests are nobody else's business.
