@@ -253,6 +253,30 @@ TEST_F(Step, ReconcileWaitsForWhatIsStillToBeStarted) {
   EXPECT_EQ(c.effects(), "ensure a-0#1");
 }
 
+// The last server may have died between hearing of a start and writing it down.
+TEST_F(Step, ReconcileHearsOfAStartThatWasNotReported) {
+  api::Job job = Cluster::job("a");
+  job.spec.maxRuntime = Millis{5000};
+  c.submit(job);
+  c.plan();
+  c.run(EffectDone{c.state.changes.effects.back().id});
+  c.effects();
+  c.run(Reconcile{.containers = {{"a-0", 1}}, .known = std::nullopt, .started = {{"a-0", 1}}});
+  EXPECT_EQ(c.phase("a"), "Running");
+  EXPECT_EQ(next_deadline(c.state), c.now + Millis{5000});
+  EXPECT_EQ(c.effects(), "");
+}
+
+// So that it can be missed: started_containers() goes by the start time.
+TEST_F(Step, AStopMayBeFasterThanTheNewsOfTheStart) {
+  c.submit("a");
+  c.plan();
+  c.run(StopJob{"default", "a", "", std::nullopt});
+  c.started("a");
+  EXPECT_EQ(c.phase("a"), "Stopping Cancelled");
+  EXPECT_TRUE(c.task("a").startTime.has_value());
+}
+
 TEST_F(Step, AHeldDeviceThatVanishesStaysInTheBooks) {
   run_job(Cluster::job("a", 1000));
   ObserveAccelerators seen{"n", {c.state.accelerators.at("n-1")}};

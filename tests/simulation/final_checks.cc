@@ -74,26 +74,19 @@ void check_waiting(const Scene& scene, Notes& notes) {
 
 // --- What is over ended as it says --------------------------------------------------------------
 
-void check_success(const Scene& scene, const api::Task& task, Notes& notes) {
-  const engine::Observation* end = scene.history.end_of({task.id, task.attempt});
-  if (!end || end->what != engine::Observation::What::kExited || end->exit_code != 0)
-    notes.push_back(cat(task.id, "#", task.attempt, " succeeded, but did not exit with 0"));
-  if (scene.state.jobs.at(core::object_key(task.project, task.job)).spec.replicas > 1)
-    return;  // one of a gang that was stopped may exit with 0 and run again
-  for (int64_t earlier = 1; earlier < task.attempt; ++earlier) {
-    const engine::Observation* other = scene.history.end_of({task.id, earlier});
-    if (other && other->what == engine::Observation::What::kExited && other->exit_code == 0)
-      notes.push_back(cat(task.id, " ran again after attempt ", earlier, " had succeeded"));
-  }
+bool succeeded(const engine::Observation* end) {
+  return end && end->what == engine::Observation::What::kExited && end->exit_code == 0;
 }
 
-void check_failure(const Scene& scene, const api::Job& job, const api::Task& task, Notes& notes) {
-  const engine::Observation* end = scene.history.end_of({task.id, task.attempt});
-  bool by_exit = task.reason == Reason::kExitCode || task.reason == Reason::kSignal;
-  if (by_exit && (!end || end->exit_code != task.exitCode))
-    notes.push_back(cat(task.id, " failed with an exit code that the engine did not report"));
-  if (task.reason == Reason::kOomKilled && (!end || !end->oom_killed))
-    notes.push_back(cat(task.id, " failed by an OOM kill that the engine did not report"));
+void check_success(const Scene& scene, const api::Task& task, Notes& notes) {
+  if (scene.state.jobs.at(core::object_key(task.project, task.job)).spec.replicas > 1)
+    return;  // one of a gang that was stopped may exit with 0 and run again
+  for (int64_t earlier = 1; earlier < task.attempt; ++earlier)
+    if (succeeded(scene.history.end_of({task.id, earlier})))
+      notes.push_back(cat(task.id, " ran again after attempt ", earlier, " had succeeded"));
+}
+
+void check_failure(const api::Job& job, const api::Task& task, Notes& notes) {
   if (task.reason == Reason::kMaxRuntime && !job.spec.maxRuntime)
     notes.push_back(cat(task.id, " ran too long, but has no limit"));
   bool by_itself = task.reason != Reason::kMaxRuntime && task.reason != Reason::kGangMember;
@@ -106,7 +99,7 @@ void check_task(const Scene& scene, const api::Job& job, const api::Task& task, 
   if (!api::is_terminal(task.phase) && task.phase != Phase::kQueued)
     notes.push_back(cat(task.id, " is still ", name_of(task.phase), ": ", task.message));
   if (task.phase == Phase::kSucceeded) check_success(scene, task, notes);
-  if (task.phase == Phase::kFailed) check_failure(scene, job, task, notes);
+  if (task.phase == Phase::kFailed) check_failure(job, task, notes);
   const Submission* submission = scene.ledger.find(job.metadata.uid);
   if (task.phase == Phase::kCancelled && submission && !submission->stop_asked)
     notes.push_back(cat(task.id, " was cancelled, but no one asked for it"));
@@ -188,6 +181,23 @@ std::vector<std::string> check_at_rest(const Scene& scene) {
   check_view(scene, core::kSecretKind, scene.state.secrets, notes);
   check_view(scene, core::kNodeKind, scene.state.nodes, notes);
   check_view(scene, core::kAcceleratorKind, scene.state.accelerators, notes);
+  return notes;
+}
+
+std::vector<std::string> check_told(const core::State& state, const History& history) {
+  Notes notes;
+  for (const auto& [id, task] : state.tasks) {
+    if (api::holds_devices(task.phase)) continue;
+    const engine::Observation* end = history.end_of({id, task.attempt});
+    bool told = true;
+    if (task.reason == Reason::kCompleted) told = succeeded(end);
+    if (task.reason == Reason::kExitCode || task.reason == Reason::kSignal)
+      told = end && end->exit_code == task.exitCode;
+    if (task.reason == Reason::kOomKilled) told = end && end->oom_killed;
+    if (!told)
+      notes.push_back(cat(id, "#", task.attempt, " is over (", task.message,
+                          "), but the engine did not say so"));
+  }
   return notes;
 }
 

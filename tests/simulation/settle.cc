@@ -9,7 +9,7 @@ namespace tessera::simulation {
 namespace {
 // Six hours of sleep, three retries with an hour of back-off and a day until removal fit well.
 constexpr Millis kPatience{30LL * 24 * 3'600'000};
-constexpr int kMostRounds = 20'000;
+constexpr int kMostRounds = 1'000;  // dozens are usual
 }  // namespace
 
 // Does all that can be done now. False when there was nothing.
@@ -68,11 +68,10 @@ void Simulation::settle() {
   bool rest = false;
   for (int round = 0; round < kMostRounds && !failed() && world_.now() < patience; ++round) {
     drain();
-    // Jobs that run for ever and were in the queue until now.
-    if (auto more = users_.give_up(server_->control.state()); !more.empty() && !next_moment())
-      for (Request& request : more) server_->inbox.push_back(std::move(request));
-    else if (auto next = next_moment())
+    if (auto next = next_moment())
       world_.run_until(*next);
+    else if (auto more = users_.give_up(server_->control.state()); !more.empty())
+      for (Request& request : more) server_->inbox.push_back(std::move(request));
     else if ((rest = quiet()))
       break;
   }

@@ -10,6 +10,8 @@ namespace tessera::simulation {
 
 namespace {
 
+constexpr Millis kLongestOutage{120'000};
+
 engine::SimOptions machine(uint64_t seed) {
   engine::SimOptions out;
   out.seed = seed;
@@ -62,7 +64,9 @@ Simulation::Simulation(const Options& options)
       may_lose_(rng_.chance(50)),
       world_(machine(options.seed)),
       users_(rng_.fork(1), ledger_, options.bug) {
-  world_.set_faults(random_faults(rng_, may_lose_));
+  engine::SimFaults faults = random_faults(rng_, may_lose_);
+  if (options.bug == Bug::kOldExitAsNew) faults.percent[engine::SimFault::kExitDuplicated] = 50;
+  world_.set_faults(faults);
 }
 
 Report Simulation::run() {
@@ -80,6 +84,7 @@ void Simulation::fail(std::vector<std::string> violations) {
 
 void Simulation::check() {
   fail(core::check_invariants(server_->control.state()));
+  fail(check_told(server_->control.state(), history_));
   fail(world_.violations());
   if (!server_->committing) ledger_.check(server_->control.state(), world_.now());
   fail(ledger_.violations());
@@ -133,6 +138,8 @@ void Simulation::pass_time() {
     default:
       until = std::max(until, next.value_or(until));
   }
+  // No disk is full for so long that users' keys are forgotten meanwhile.
+  if (server_->committing) until = std::min(until, world_.now() + kLongestOutage);
   world_.run_until(until);
 }
 
@@ -156,7 +163,7 @@ void Simulation::trouble() {
     case 1:
       return note(devices_.trouble(rng_));
     case 2: {
-      bool ready = rng_.chance(60);
+      bool ready = rng_.chance(75);
       world_.set_ready(ready, ready ? "" : "simulated fault: the runtime does not answer");
       return note(ready ? "the node is ready" : "the node is not ready");
     }
@@ -183,11 +190,9 @@ void Simulation::trouble_disk() {
 void Simulation::crash_somewhere() {
   switch (rng_.below(3)) {
     case 0:
-      crash_before_commit_ = true;
-      return tick();
+      return tick_and(Then::kCrashBeforeCommit);
     case 1:
-      crash_after_commit_ = true;
-      return tick();
+      return tick_and(Then::kCrashAfterCommit);
     default:
       note("the server crashes");
       return crash();
@@ -196,9 +201,9 @@ void Simulation::crash_somewhere() {
 
 // --- One tick ----------------------------------------------------------------------------------
 
-void Simulation::tick() {
+void Simulation::tick_and(Then then) {
   Server& server = *server_;
-  if (crash_before_commit_) disk_trouble_.failing_commits = 1;
+  if (then == Then::kCrashBeforeCommit) disk_trouble_.failing_commits = 1;
   Instant now = world_.now();
   if (!server.committing) {
     size_t most = rng_.chance(70) ? server.inbox.size() : rng_.below(server.inbox.size() + 1);
@@ -217,13 +222,11 @@ void Simulation::tick() {
   if (!result.ok()) {
     note(cat("tick of ", commands.size(), ": ", result.error().text()));
     act_before_commit();
-    if (!crash_before_commit_) return check();
+    if (then != Then::kCrashBeforeCommit) return check();
     note("the server crashes before the commit");
     return crash();
   }
-  crash_before_commit_ = false;  // there was nothing to commit
-  disk_trouble_.failing_commits = std::min(disk_trouble_.failing_commits, 4);
-  if (!crash_after_commit_) return finish(std::move(*result));
+  if (then != Then::kCrashAfterCommit) return finish(std::move(*result));
   note("the server crashes after the commit");
   crash();
 }
@@ -341,7 +344,6 @@ bool Simulation::try_boot() {
 
 void Simulation::crash() {
   ++report_.crashes;
-  crash_before_commit_ = crash_after_commit_ = false;
   bool all_committed = !server_->committing;
   server_->engine.crash();
   core::State before = server_->control.state();

@@ -39,11 +39,14 @@ class Simulation {
     bool committing = false;
   };
 
+  enum class Then { kGoOn, kCrashBeforeCommit, kCrashAfterCommit };
+
   // Steps. Each is something that one thread of the server, or the world, does.
   void step();
-  void tick();
+  void tick() { tick_and(Then::kGoOn); }
   void act();
   void carry_out();
+  void tick_and(Then then);
   void pass_time();
   void observe();
   void trouble();
@@ -87,7 +90,6 @@ class Simulation {
   Users users_;
   std::unique_ptr<Server> server_;
   int64_t published_ = 0;  // the last sequence that readers saw, of any server
-  bool crash_after_commit_ = false, crash_before_commit_ = false;
 };
 
 }  // namespace tessera::simulation

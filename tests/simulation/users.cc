@@ -222,14 +222,15 @@ std::vector<Request> Users::cordon(const core::State& state, Instant) {
   core::ReplaceNode command{state.nodes.begin()->second};
   command.node.metadata.resourceVersion = 0;
   bool cordoned = command.node.spec.unschedulable;
-  command.node.spec.unschedulable = !cordoned && rng_.chance(50);
+  command.node.spec.unschedulable = !cordoned && rng_.chance(25);
   return {plain(std::move(command), cordoned ? "uncordon the node" : "cordon the node, perhaps")};
 }
 
 std::vector<Request> Users::give_up(const core::State& state) {
   Requests out;
   for (const auto& [key, job] : state.jobs) {
-    if (!runs_forever(job.spec) || api::is_terminal(job.status.phase)) continue;
+    bool ends = api::is_terminal(job.status.phase) || job.status.phase == api::Phase::kStopping;
+    if (ends || !runs_forever(job.spec)) continue;
     if (rng_.chance(50)) {
       out.push_back(delete_request(job));
       continue;
