@@ -85,7 +85,8 @@ std::string errors_table() {
 std::string flags_table(const Command& command) {
   std::string out = "| flag | meaning |\n| --- | --- |\n";
   for (const Flag& flag : all_flags(command))
-    if (!flag.hidden) out += cat("| `", cell(trim(flag_heading(flag))), "` | ", cell(flag.doc), " |\n");
+    if (!flag.hidden)
+      out += cat("| `", cell(trim(flag_heading(flag))), "` | ", cell(flag.doc), " |\n");
   return out;
 }
 
