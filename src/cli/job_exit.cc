@@ -11,7 +11,7 @@ constexpr int kCancelledExit = 143;
 
 // The runtime tells only in words why a program could not be started.
 int start_failure_code(std::string_view message) {
-  for (std::string_view words : {"not found", "no such file", "does not exist"})
+  for (std::string_view words : {"not found", "no such file", "no program"})
     if (contains_ignoring_case(message, words)) return kNotFoundExit;
   for (std::string_view words : {"permission denied", "exec format error", "is a directory"})
     if (contains_ignoring_case(message, words)) return kCannotRunExit;

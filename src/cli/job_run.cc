@@ -65,13 +65,14 @@ Status resolve_all_gpus(Context& context, api::Job& job) {
 class Foreground {
  public:
   Foreground(Context& context, const RunPlan& plan, api::Job job, Signals& signals)
-      : context_(context), plan_(plan), job_(std::move(job)), signals_(signals) {}
+      : context_(context),
+        plan_(plan),
+        job_(std::move(job)),
+        signals_(signals),
+        logs_(context.client, context.console, job_, [this] { mail_.put(LogsDone{}); }) {}
   ~Foreground() { stop_input_.put(0); }
 
   Result<int> run() {
-    bool session = plan_.job.spec.tty && plan_.job.spec.stdin_;
-    if (!session)
-      logs_.emplace(context_.client, context_.console, job_, [this] { mail_.put(LogsDone{}); });
     JobWatch watch(context_.client, job_.metadata.project, job_.metadata.name,
                    [this](JobUpdate update) { mail_.put(std::move(update)); });
     while (!finished()) {
@@ -86,33 +87,33 @@ class Foreground {
     }
     if (left_) return *left_;
     if (failure_) return std::move(*failure_);
-    return end_of_job(session);
+    return end_of_job();
   }
 
  private:
   struct LogsDone {};
 
-  bool finished() const { return left_ || failure_ || (job_over_ && (!logs_ || logs_done_)); }
+  bool finished() const { return left_ || failure_ || (job_over_ && logs_done_); }
 
   void take_update(JobUpdate update) {
     switch (update.what) {
       case JobUpdate::What::kAway:
-        context_.console.note(cat(update.failure.text(), "; job ", job_.metadata.name,
-                                  " goes on, waiting for the server"));
+        context_.console.note(cat("the server is away (", update.failure.text(), "); job ",
+                                  job_.metadata.name, " goes on without it"));
         return;
       case JobUpdate::What::kFailed:
         failure_ = update.failure;
         return;
       case JobUpdate::What::kDeleted:
         deleted_ = job_over_ = true;
-        if (logs_) logs_->end();
+        logs_.end();
         return;
       case JobUpdate::What::kState:
         break;
     }
     job_ = std::move(update.job);
     job_over_ = api::is_terminal(job_.status.phase);
-    if (logs_) logs_->update(job_, update.reconnected);
+    logs_.update(job_, update.reconnected);
     tell_standing();
     if (job_.status.phase == api::Phase::kRunning) connect();
   }
@@ -128,7 +129,8 @@ class Foreground {
     told_ = waits ? standing : "";
   }
 
-  // With -i: joins the program's input (and with -t its output) once it runs.
+  // With -i: joins the program's input once it runs. All output comes from the log, whole and in
+  // order: an attached session would miss what was printed before it, such as the first prompt.
   void connect() {
     if (!plan_.job.spec.stdin_ || input_.joinable() || session_over_) return;
     api::ExecQuery query{.tty = job_.spec.tty, .stdin_ = true};
@@ -139,23 +141,18 @@ class Foreground {
       if (session.error().code != Code::kConflict) context_.console.note(session.error().text());
       return;
     }
-    if (plan_.job.spec.tty)
-      take_session_end(
-          pump(**session, context_.console, {.input = true, .tty = true, .signals = &signals_}));
-    else
-      send_input(std::move(*session));
-  }
-
-  // The output comes from the log, whole and in order; only the input needs the session.
-  void send_input(std::unique_ptr<client::Session> session) {
-    input_ = std::jthread([this, session = std::move(session)] {
-      pump(*session, context_.console,
-           {.input = true, .output = false, .stop_fd = stop_input_.fd()});
+    PumpOptions options{.input = true, .output = false, .tty = plan_.job.spec.tty};
+    if (options.tty) {
+      options.signals = &signals_;
+      return take_session_end(pump(**session, context_.console, options));
+    }
+    options.stop_fd = stop_input_.fd();
+    input_ = std::jthread([this, options, session = std::move(*session)] {
+      pump(*session, context_.console, options);
     });
   }
 
   void take_session_end(PumpEnd end) {
-    connected_ = true;
     session_over_ = end.status.has_value();
     if (end.detached) {
       context_.console.note(cat("detached; job ", job_.metadata.name,
@@ -189,16 +186,9 @@ class Foreground {
     if (!stopped.ok()) context_.console.note(cat("cannot stop it: ", stopped.error().text()));
   }
 
-  Result<int> end_of_job(bool session) {
+  Result<int> end_of_job() {
     if (deleted_ && !api::is_terminal(job_.status.phase))
       return error(Code::kConflict, cat("job ", job_.metadata.name, " was deleted"));
-    // A program that ended before the terminal was connected has only its log left.
-    if (session && !connected_) {
-      Status printed = context_.client.text(
-          routes::kJobLogs, context_.path(job_.metadata.name), {},
-          [&](std::string_view chunk) { return context_.console.print(chunk), true; });
-      if (!printed.ok() && !deleted_) context_.console.note(printed.error().text());
-    }
     std::string ending = ending_of(job_);
     if (!ending.empty()) context_.console.note(ending);
     if (plan_.remove && !deleted_) {
@@ -217,12 +207,12 @@ class Foreground {
   Signals& signals_;
   Mailbox<std::variant<JobUpdate, LogsDone>> mail_;
   Mailbox<int> stop_input_;
-  std::optional<LogFollow> logs_;
+  LogFollow logs_;
   std::string told_;
   bool job_over_ = false, logs_done_ = false, deleted_ = false;
-  bool connected_ = false, session_over_ = false;  // the terminal
-  std::optional<int> stopped_by_;                  // the signal
-  std::optional<int> left_;                        // exit code of leaving the job to itself
+  bool session_over_ = false;      // the terminal's program has ended
+  std::optional<int> stopped_by_;  // the signal
+  std::optional<int> left_;        // exit code of leaving the job to itself
   std::optional<Error> failure_;
   std::jthread input_;
 };

@@ -33,11 +33,18 @@ Result<int> exit_of(Context& context, const std::string& job, PumpEnd end) {
   return static_cast<int>(end.status->exitCode & 0xFF);
 }
 
-PumpEnd converse(Context& context, client::Session& session, bool input, bool tty) {
-  // Without a terminal of its own the program is not reached by Ctrl-C; the session ends, and the
-  // server with it.
+// Opens the session of the route and stays in it. Signals are held back before the connection makes
+// its thread: one that had them would end the process, with the terminal left raw.
+template <class R>
+Result<int> converse(Context& context, const R& route, const std::string& job,
+                     const api::ExecQuery& query) {
+  TRY_STATUS(need_terminal(context, query.tty, query.stdin_));
   Signals signals({SIGTERM, SIGHUP, SIGINT, SIGWINCH});
-  return pump(session, context.console, {.input = input, .tty = tty && input, .signals = &signals});
+  TRY(auto session, context.client.open(route, context.path(job), query));
+  return exit_of(
+      context, job,
+      pump(*session, context.console,
+           {.input = query.stdin_, .tty = query.tty && query.stdin_, .signals = &signals}));
 }
 
 Result<int> exec(Context& context, const Args& args) {
@@ -47,7 +54,6 @@ Result<int> exec(Context& context, const Args& args) {
                        .stdin_ = args.has("interactive"),
                        .user = args.text("user"),
                        .workingDir = args.text("workdir")};
-  TRY_STATUS(need_terminal(context, query.tty, query.stdin_));
   auto environment = client::process_environment();
   for (const std::string& entry : args.all("env")) {
     bool has_value = entry.find('=') != std::string::npos;
@@ -61,18 +67,14 @@ Result<int> exec(Context& context, const Args& args) {
     if (!number) return error(Code::kInvalid, cat(quoted(index), " is not a number"), "--index");
     query.index = *number;
   }
-  TRY(auto session, context.client.open(routes::kExecJob, context.path(job), query));
-  return exit_of(context, job, converse(context, *session, query.stdin_, query.tty));
+  return converse(context, routes::kExecJob, job, query);
 }
 
 Result<int> attach(Context& context, const Args& args) {
   std::string name = job_name(args.operands[0]);
   TRY(api::Job job, context.client.call(routes::kGetJob, context.path(name)));
   bool input = job.spec.stdin_ && !args.has("no-stdin");
-  TRY_STATUS(need_terminal(context, job.spec.tty, input));
-  api::ExecQuery query{.tty = job.spec.tty, .stdin_ = input};
-  TRY(auto session, context.client.open(routes::kAttachJob, context.path(name), query));
-  return exit_of(context, name, converse(context, *session, input, job.spec.tty));
+  return converse(context, routes::kAttachJob, name, {.tty = job.spec.tty, .stdin_ = input});
 }
 
 }  // namespace

@@ -19,6 +19,13 @@ std::string scalar_text(const Value& value) {
   return value.string() ? *value.string() : wire::to_json(value);
 }
 
+// Of a list: words with blanks are quoted, so that it can be seen where each ends.
+std::string word_of(const Value& value) {
+  std::string text = scalar_text(value);
+  bool plain = !text.empty() && text.find_first_of(" \t\n\"") == std::string::npos;
+  return plain ? text : wire::to_json(Value(text));
+}
+
 bool is_plain(const Value& value) {
   return !value.map() && !value.list();
 }
@@ -39,7 +46,7 @@ void append_tree(std::string& out, const Value::Map& members, size_t indent) {
       append_tree(out, *inner, indent + 2);
     } else if (std::ranges::all_of(*value.list(), is_plain)) {
       std::vector<std::string> items;
-      for (const Value& item : *value.list()) items.push_back(scalar_text(item));
+      for (const Value& item : *value.list()) items.push_back(word_of(item));
       out += cat(label, gap, items.empty() ? "-" : join(items, " "), "\n");
     } else {
       out += cat(label, "\n");
