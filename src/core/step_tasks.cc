@@ -175,16 +175,12 @@ void lose(State& state, api::Task& task, Instant now) {
 }
 
 // What the last server had under way for the task's container died with it, unless the outbox has
-// it still: the start that was not over, the grace after which a stop kills.
-void resume(State& state, api::Task& task) {
-  auto pending = [&](Effect::What what) {
-    return waiting_for(state, what).contains({task.id, task.attempt});
-  };
-  if (task.phase == Phase::kStarting && !pending(Effect::What::kEnsure)) {
+// it still: a start that was not over, the grace after which a stop kills.
+void resume(State& state, const api::Task& task, bool started, bool stop_is_pending) {
+  if (task.phase != Phase::kStopping && !started)
     emit_effect(state, {.what = Effect::What::kEnsure, .task = task.id, .attempt = task.attempt});
-  } else if (task.phase == Phase::kStopping && !pending(Effect::What::kStop)) {
+  if (task.phase == Phase::kStopping && !stop_is_pending)
     emit_stop(state, state.jobs.at(object_key(task.project, task.job)), task);
-  }
 }
 
 }  // namespace
@@ -192,10 +188,12 @@ void resume(State& state, api::Task& task) {
 Status apply(State& state, const Reconcile& command, Instant now) {
   Containers present(command.containers.begin(), command.containers.end());
   remove_strays(state, present);
-  for (const Reconcile::Container& container : command.started)
+  Containers started(command.started.begin(), command.started.end());
+  for (const Reconcile::Container& container : started)
     TRY_STATUS(apply(state, TaskStarted{container.task, container.attempt}, now));
   // An ensure that is still to be done explains why there is no container yet.
   Containers coming = waiting_for(state, Effect::What::kEnsure);
+  Containers stopping = waiting_for(state, Effect::What::kStop);
   bool restarted = !command.known;
   Containers known;
   if (command.known) known.insert(command.known->begin(), command.known->end());
@@ -210,7 +208,7 @@ Status apply(State& state, const Reconcile& command, Instant now) {
     if (coming.contains(container)) continue;
     bool never_ran = task.phase == Phase::kStarting;
     if (present.contains(container) || never_ran) {
-      if (restarted) resume(state, task);
+      if (restarted) resume(state, task, started.contains(container), stopping.contains(container));
     } else if (restarted || known.contains(container)) {
       lose(state, task, now);
     }

@@ -218,7 +218,9 @@ TEST_F(Step, PriorityMayChangeInTheQueue) {
 TEST_F(Step, ReconcileClosesEveryDifference) {
   run_job(Cluster::job("here", 1000));
   run_job(Cluster::job("gone", 1000));
-  c.run(Reconcile{{{"here-0", 1}, {"stray-0", 4}, {"gone-0", 7}}, std::nullopt});
+  c.run(Reconcile{.containers = {{"here-0", 1}, {"stray-0", 4}, {"gone-0", 7}},
+                  .known = std::nullopt,
+                  .started = {{"here-0", 1}}});
   EXPECT_EQ(c.phase("here"), "Running");
   EXPECT_EQ(c.phase("gone"), "Failed Lost");
   EXPECT_EQ(c.effects(), "remove gone-0#7, remove stray-0#4, remove gone-0#1");
@@ -265,6 +267,14 @@ TEST_F(Step, ReconcileHearsOfAStartThatWasNotReported) {
   EXPECT_EQ(c.phase("a"), "Running");
   EXPECT_EQ(next_deadline(c.state), c.now + Millis{5000});
   EXPECT_EQ(c.effects(), "");
+}
+
+// An ensure without an answer was carried out, its container ran and vanished, and a second try of
+// it had just made another when the server died.
+TEST_F(Step, ReconcileStartsWhatWasStartedAndIsNot) {
+  run_job(Cluster::job("a"));
+  c.run(Reconcile{{{"a-0", 1}}, std::nullopt});
+  EXPECT_EQ(c.effects(), "ensure a-0#1");
 }
 
 // So that it can be missed: started_containers() goes by the start time.
