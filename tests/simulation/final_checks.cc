@@ -79,8 +79,10 @@ bool succeeded(const engine::Observation* end) {
 }
 
 void check_success(const Scene& scene, const api::Task& task, Notes& notes) {
-  if (scene.state.jobs.at(core::object_key(task.project, task.job)).spec.replicas > 1)
-    return;  // one of a gang that was stopped may exit with 0 and run again
+  // One of a gang that was stopped may exit with 0 and run again. And a machine that loses power
+  // may forget a success that the server had no time to write down.
+  bool gang = scene.state.jobs.at(core::object_key(task.project, task.job)).spec.replicas > 1;
+  if (gang || scene.containers_were_lost) return;
   for (int64_t earlier = 1; earlier < task.attempt; ++earlier)
     if (succeeded(scene.history.end_of({task.id, earlier})))
       notes.push_back(cat(task.id, " ran again after attempt ", earlier, " had succeeded"));

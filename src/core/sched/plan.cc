@@ -58,24 +58,14 @@ class Board {
 
   // Places all tasks of the request or none.
   Outcome place(const Request& request) {
-    Outcome out;
-    if (over_quota(request, out)) return out;
-    for (const std::string& task : request.tasks) {
-      std::vector<Fit> fits;
-      int best = best_fit(request, fits);
-      if (best < 0) {
-        explain(request, fits, out);
-        if (!out.placed.empty())
-          out.reason =
-              cat("waits for ", what(request), ": ", out.placed.size(), " of them would fit now");
-        for (const Assignment& undone : out.placed) take(request, undone, -1);
-        out.placed.clear();
-        return out;
-      }
-      Assignment assignment = std::move(fits[static_cast<size_t>(best)].assignment);
-      assignment.task = task;
-      take(request, assignment, 1);
-      out.placed.push_back(std::move(assignment));
+    Outcome out = place_by(policy_, request);
+    // Packed slices may leave the last task of a gang with too few devices that have room, though
+    // there is room enough: spread, each device keeps as much room as can be.
+    const Demand& demand = request.demand;
+    bool may_spread = demand.sliced() && demand.devices > 1 && request.tasks.size() > 1;
+    if (out.placed.empty() && may_spread && policy_.packing == Packing::kPack) {
+      Outcome spread = place_by({Packing::kSpread}, request);
+      if (!spread.placed.empty()) return spread;
     }
     return out;
   }
@@ -108,6 +98,29 @@ class Board {
   }
 
  private:
+  Outcome place_by(const Policy& policy, const Request& request) {
+    Outcome out;
+    if (over_quota(request, out)) return out;
+    for (const std::string& task : request.tasks) {
+      std::vector<Fit> fits;
+      int best = best_fit(policy, request, fits);
+      if (best < 0) {
+        explain(request, fits, out);
+        if (!out.placed.empty())
+          out.reason =
+              cat("waits for ", what(request), ": ", out.placed.size(), " of them would fit now");
+        for (const Assignment& undone : out.placed) take(request, undone, -1);
+        out.placed.clear();
+        return out;
+      }
+      Assignment assignment = std::move(fits[static_cast<size_t>(best)].assignment);
+      assignment.task = task;
+      take(request, assignment, 1);
+      out.placed.push_back(std::move(assignment));
+    }
+    return out;
+  }
+
   static std::string what(const Request& request) {
     std::string each = describe(request.demand);
     return request.tasks.size() > 1 ? cat(request.tasks.size(), " × ", each, " at once") : each;
@@ -131,16 +144,16 @@ class Board {
   // Index of the node to take, or -1. Packing prefers the node with the fewest idle devices left,
   // so that large holes stay for large jobs; CPU jobs then go where there are no devices to keep
   // busy.
-  int best_fit(const Request& request, std::vector<Fit>& fits) const {
+  int best_fit(const Policy& policy, const Request& request, std::vector<Fit>& fits) const {
     int best = -1;
     std::pair<int64_t, int64_t> best_score;
     for (size_t i = 0; i < nodes_.size(); ++i) {
-      fits.push_back(fit(nodes_[i], request, policy_, holds_));
+      fits.push_back(fit(nodes_[i], request, policy, holds_));
       if (fits.back().obstacle != Obstacle::kNone) continue;
       auto idle = std::count_if(nodes_[i].devices.begin(), nodes_[i].devices.end(),
                                 [](const Device& d) { return d.idle() && d.healthy; });
       std::pair<int64_t, int64_t> score{idle, nodes_[i].cpus_free.value};
-      if (policy_.packing == Packing::kSpread) score = {-score.first, -score.second};
+      if (policy.packing == Packing::kSpread) score = {-score.first, -score.second};
       if (best < 0 || score < best_score) {
         best = static_cast<int>(i);
         best_score = score;

@@ -54,6 +54,19 @@ TEST(Plan, ABlockedJobKeepsItsDevicesFromThoseBehindIt) {
       "small waits for 1 accelerator behind job default/large, which is ahead in the queue\n");
 }
 
+// Packed, the third would be left with one device that has room; any two of three do for all.
+TEST(Plan, AGangOfSlicesIsSpreadWhenItDoesNotFitPacked) {
+  Cluster c;
+  c.add_node("n", 3);
+  api::Job gang = Cluster::job("g", 2000);
+  gang.spec.replicas = 3;
+  gang.spec.resources.gpuMemory = MiB{40'000};
+  c.submit(gang);
+  EXPECT_EQ(c.plan(),
+            "g: n[0=40000MiB/48%,1=40000MiB/48%] n[0=40000MiB/48%,2=40000MiB/48%] "
+            "n[1=40000MiB/48%,2=40000MiB/48%]\n");
+}
+
 TEST(Plan, AJobThatCanNeverRunBlocksNobody) {
   Cluster c;
   c.add_node("n", 2);
