@@ -38,7 +38,7 @@ Error unknown_command(std::span<const Command> commands, std::span<const std::st
   std::vector<std::string> inside;  // "image" alone: its commands
   for (const Command& command : commands) {
     if (command.hidden) continue;
-    names.push_back(command.name);
+    names.push_back(std::string_view(command.name).substr(0, command.name.find(' ')));
     if (command.name.starts_with(words[0] + " ")) inside.push_back(command.name);
   }
   if (!inside.empty())

@@ -2,6 +2,8 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "client/file_error.h"
+#include "client/settings.h"
 #include "wire/json.h"
 #include "wire/yaml.h"
 
@@ -49,7 +51,7 @@ Result<std::vector<Manifest>> read_manifests(std::string_view text) {
   for (size_t i = 0; i < documents.size(); ++i) {
     auto manifest = read_manifest(std::move(documents[i]));
     if (!manifest.ok() && documents.size() > 1)
-      return std::move(manifest).error().in(cat("object ", i + 1));
+      return client::in_file(manifest.error(), cat("object ", i + 1));
     if (!manifest.ok()) return std::move(manifest).error();
     out.push_back(std::move(*manifest));
   }
@@ -57,8 +59,13 @@ Result<std::vector<Manifest>> read_manifests(std::string_view text) {
   return out;
 }
 
-Result<std::string> read_manifest_file(const Console& console, const std::string& path) {
-  return path == "-" ? console.read_input(kManifestLimit) : read_file(path, kManifestLimit);
+Result<std::vector<Manifest>> read_manifest_file(const Console& console, const std::string& path) {
+  bool input = path == "-";
+  TRY(std::string text,
+      input ? console.read_input(kManifestLimit) : read_file(path, kManifestLimit));
+  auto manifests = read_manifests(text);
+  if (!manifests.ok()) return client::in_file(manifests.error(), input ? "standard input" : path);
+  return manifests;
 }
 
 }  // namespace tessera::cli

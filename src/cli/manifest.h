@@ -21,7 +21,7 @@ struct Manifest {
 // told with its line; nothing is returned then, so that nothing is half done.
 Result<std::vector<Manifest>> read_manifests(std::string_view text);
 
-// The text of the file, or of standard input for "-".
-Result<std::string> read_manifest_file(const Console& console, const std::string& path);
+// The same of a file, or of standard input for "-"; errors name it.
+Result<std::vector<Manifest>> read_manifest_file(const Console& console, const std::string& path);
 
 }  // namespace tessera::cli

@@ -1,5 +1,7 @@
 // apply, create project, delete: what changes objects.
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/manifest.h"
@@ -33,6 +35,17 @@ bool same_wish(const Value& a, const Value& b) {
   };
   return same(a.find("spec"), b.find("spec")) && same(meta(a, "labels"), meta(b, "labels")) &&
          same(meta(a, "annotations"), meta(b, "annotations"));
+}
+
+// What get prints of a secret has its keys without the values: applied, it would wipe them.
+Status check_secret(const Manifest& manifest) {
+  const Value* data = manifest.kind->kind == "Secret" ? manifest.object.find("data") : nullptr;
+  if (!data || !data->map()) return Ok;
+  for (const auto& [key, value] : *data->map())
+    if (value.string() && value.string()->empty())
+      return error(Code::kInvalid, "is empty", cat("data.", key),
+                   "a secret's values are never shown, so what 'get' printed cannot be applied");
+  return Ok;
 }
 
 // The word for what was done.
@@ -72,8 +85,8 @@ Result<int> apply(Context& context, const Args& args) {
     return error(Code::kInvalid, "needs a file", {}, "tessera apply -f FILE, or -f - to read it");
   std::vector<Manifest> wanted;
   for (const std::string& file : files) {
-    TRY(std::string text, read_manifest_file(context.console, file));
-    TRY(auto manifests, read_manifests(text).in(file));
+    TRY(auto manifests, read_manifest_file(context.console, file));
+    for (const Manifest& manifest : manifests) TRY_STATUS(check_secret(manifest));
     wanted.insert(wanted.end(), manifests.begin(), manifests.end());
   }
   int code = 0;
@@ -112,12 +125,13 @@ struct Doomed {
 Result<std::vector<Doomed>> doomed_objects(Context& context, const Args& args) {
   std::vector<Doomed> out;
   for (const std::string& file : args.all("filename")) {
-    TRY(std::string text, read_manifest_file(context.console, file));
-    TRY(auto manifests, read_manifests(text).in(file));
+    TRY(auto manifests, read_manifest_file(context.console, file));
     for (const Manifest& manifest : manifests)
       out.push_back({manifest.kind, object_path(context, manifest.object),
                      manifest.object.text("metadata", "name")});
   }
+  // What stands first in a file is what the rest builds on: it goes last.
+  std::ranges::reverse(out);
   if (args.operands.empty()) return out;
   TRY(Selected selected, select_objects(args.operands));
   for (const std::string& name : selected.names)

@@ -4,11 +4,16 @@
 
 #include "api/codec_impl.h"
 #include "base/file.h"
+#include "client/file_error.h"
 #include "wire/yaml.h"
 
 TESSERA_CODEC(tessera::client::ConfigFile)
 
 namespace tessera::client {
+
+Error in_file(const Error& mistake, std::string_view name) {
+  return error(mistake.code, cat(name, ": ", mistake.text()));
+}
 
 namespace {
 
@@ -29,9 +34,11 @@ Result<ConfigFile> read_config(const std::string& path) {
   if (path.empty() || !exists(path)) return ConfigFile{};
   TRY(std::string text, read_file(path, kConfigLimit));
   auto document = wire::parse_yaml(text);
-  if (!document.ok()) return std::move(document).error().in(path);
+  if (!document.ok()) return in_file(document.error(), path);
   if (document->is_null()) return ConfigFile{};
-  return schema::decode<ConfigFile>(*document).in(path);
+  auto file = schema::decode<ConfigFile>(*document);
+  if (!file.ok()) return in_file(file.error(), path);
+  return file;
 }
 
 std::string first_of(std::initializer_list<std::string_view> texts) {

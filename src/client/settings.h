@@ -31,6 +31,9 @@ struct ConfigFile {
 };
 static_assert(schema::complete<ConfigFile>());
 
+// A mistake inside a file: the file's name goes in front, also of the field.
+Error in_file(const Error& mistake, std::string_view name);
+
 struct Settings {
   std::string socket;
   std::string project;

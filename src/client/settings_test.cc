@@ -64,9 +64,9 @@ TEST_F(SettingsTest, ABrokenFileIsAnErrorThatNamesIt) {
   write_config("sever: /x.sock\n");
   auto settings = resolve();
   ASSERT_FALSE(settings.ok());
-  EXPECT_EQ(settings.error().text(),
-            cat("sever: ", folder_,
-                "/tessera/config.yaml: unknown field (line 1) (did you mean server?)"));
+  EXPECT_EQ(
+      settings.error().text(),
+      cat(folder_, "/tessera/config.yaml: sever: unknown field (line 1) (did you mean server?)"));
 }
 
 TEST_F(SettingsTest, AServerThatIsNoSocketIsRefused) {
