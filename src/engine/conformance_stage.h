@@ -85,10 +85,11 @@ class Stage {
       return found.has_value();
     });
     if (found) return *found;
+    std::string reported;
+    for (const Observation& one : seen(ref))
+      reported += cat(" [", name(one.what), " ", one.exit_code, " ", one.message, "]");
     ADD_FAILURE() << "task " << ref.task << " attempt " << ref.attempt << " never reported "
-                  << (what == What::kStarted  ? "kStarted"
-                      : what == What::kExited ? "kExited"
-                                              : "kStartFailed");
+                  << name(what) << ", only:" << reported;
     return {};
   }
   Observation run_to_end(const Launch& launch) {
@@ -132,6 +133,17 @@ class Stage {
   }
 
  private:
+  static std::string_view name(What what) {
+    switch (what) {
+      case What::kStarted:
+        return "kStarted";
+      case What::kExited:
+        return "kExited";
+      case What::kStartFailed:
+        return "kStartFailed";
+    }
+    return "?";
+  }
   std::vector<Observation> seen_locked(const TaskRef& ref) {
     std::vector<Observation> out;
     std::copy_if(seen_.begin(), seen_.end(), std::back_inserter(out),

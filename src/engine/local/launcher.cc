@@ -48,10 +48,8 @@ std::optional<StartFailure> Launcher::launch(const Launch& launch, const TaskPtr
 
 std::optional<StartFailure> Launcher::start(const Launch& launch, const TaskPtr& task) {
   const std::string& container = task->container;
-  // Asked first, so that a containerd that is just away is no fault of the image.
-  if (auto there = machine_.client.version(); !there.ok()) return failed(there.error());
-  auto image = find_image(launch);
-  if (!image.ok()) return failed(api::Reason::kImagePull, image.error());
+  Image image;
+  if (auto failure = find_image(launch, image)) return failure;
   auto edits = find_devices(launch);
   if (!edits.ok()) return failed(api::Reason::kAcceleratorFault, edits.error());
   if (machine_.tasks.update([&] { return task->cancelled; }))
@@ -59,8 +57,7 @@ std::optional<StartFailure> Launcher::start(const Launch& launch, const TaskPtr&
 
   // The snapshot is containerd's work, the rest ours: both at once.
   auto snapshot = std::async(std::launch::async, [&] {
-    return machine_.client.prepare_snapshot(machine_.options.snapshotter, container,
-                                            image->chain_id,
+    return machine_.client.prepare_snapshot(machine_.options.snapshotter, container, image.chain_id,
                                             {{"containerd.io/gc.root", "tessera"}});
   });
   std::string host_name = make_host_name(launch.job, launch.index);
@@ -73,12 +70,12 @@ std::optional<StartFailure> Launcher::start(const Launch& launch, const TaskPtr&
   if (!volumes.ok()) return failed(volumes.error());
   if (!rootfs.ok()) return failed(rootfs.error());
 
-  auto files = user_files(*image, *rootfs);
+  auto files = user_files(image, *rootfs);
   if (!files.ok()) return failed(files.error());
-  auto user = resolve_user(launch.user.empty() ? image->config.user : launch.user, *files);
+  auto user = resolve_user(launch.user.empty() ? image.config.user : launch.user, *files);
   if (!user.ok()) return failed(user.error());
   auto spec = make_spec({.launch = launch,
-                         .image = image->config,
+                         .image = image.config,
                          .user = *user,
                          .edits = *edits,
                          .volumes = volumes->bound(),
@@ -88,7 +85,7 @@ std::optional<StartFailure> Launcher::start(const Launch& launch, const TaskPtr&
                          .etc_folder = state,
                          .host = machine_.host});
   if (!spec.ok()) return failed(spec.error());
-  Status recorded = make_record(launch, *image, *spec, container);
+  Status recorded = make_record(launch, image, *spec, container);
   if (!recorded.ok()) return failed(recorded.error());
   Status running = run(launch, task, *rootfs, host_name);
   if (running.ok()) return std::nullopt;
@@ -97,12 +94,19 @@ std::optional<StartFailure> Launcher::start(const Launch& launch, const TaskPtr&
   return failed(std::move(why));
 }
 
-Result<Image> Launcher::find_image(const Launch& launch) {
-  if (launch.pull_policy == api::PullPolicy::kAlways) return machine_.images.pull(launch.image, {});
-  auto here = machine_.images.resolve(launch.image);
-  bool pull = !here.ok() && here.error().code == Code::kNotFound &&
-              launch.pull_policy == api::PullPolicy::kIfNotPresent;
-  return pull ? machine_.images.pull(launch.image, {}) : here;
+std::optional<StartFailure> Launcher::find_image(const Launch& launch, Image& image) {
+  Result<Image> found = error(Code::kNotFound, "not looked for");
+  if (launch.pull_policy != api::PullPolicy::kAlways) {
+    found = machine_.images.resolve(launch.image);
+    // A containerd that is just away is no fault of the image.
+    if (!found.ok() && found.error().code == Code::kUnavailable) return failed(found.error());
+  }
+  bool missing = !found.ok() && found.error().code == Code::kNotFound;
+  if (missing && launch.pull_policy != api::PullPolicy::kNever)
+    found = machine_.images.pull(launch.image, {});
+  if (!found.ok()) return failed(api::Reason::kImagePull, found.error());
+  image = *std::move(found);
+  return std::nullopt;
 }
 
 Result<accel::cdi::ContainerEdits> Launcher::find_devices(const Launch& launch) const {

@@ -32,7 +32,7 @@ class Launcher {
 
  private:
   std::optional<StartFailure> start(const engine::Launch& launch, const TaskPtr& task);
-  Result<Image> find_image(const engine::Launch& launch);
+  std::optional<StartFailure> find_image(const engine::Launch& launch, Image& image);
   Result<accel::cdi::ContainerEdits> find_devices(const engine::Launch& launch) const;
   Result<UserFiles> user_files(const Image& image, const std::vector<Mount>& rootfs);
   Status write_etc(const std::string& container, const std::string& host_name) const;
