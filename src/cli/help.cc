@@ -83,7 +83,9 @@ std::string usage_line(const Command& command) {
 
 std::string help(const Command& command) {
   std::string out = cat("Usage: ", usage_line(command), "\n\n", wrapped(command.doc, 0), "\n");
-  if (!command.details.empty()) out += cat("\n", command.details, "\n");
+  if (!command.details.empty()) out += "\n";
+  for (const std::string& line : split(command.details, '\n'))
+    if (!line.empty()) out += cat(wrapped(line, 0), "\n");
   out += cat("\nFlags:\n", flag_lines(all_flags(command)));
   if (std::string names = refused_names(command); !names.empty())
     out += cat("\nKnown from docker and refused, each with its reason when it is used:\n  ",

@@ -1,12 +1,9 @@
 // logs, stop, signal, wait.
 
-#include <poll.h>
-
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/job_exit.h"
 #include "cli/job_watch.h"
-#include "cli/mailbox.h"
 #include "cli/objects.h"
 #include "cli/schema_doc.h"
 
@@ -92,29 +89,13 @@ Result<int> signal(Context& context, const Args& args) {
   });
 }
 
-// Waits until the job has ended.
-Result<api::Job> wait_for(Context& context, const std::string& name) {
-  Mailbox<JobUpdate> mail;
-  JobWatch watch(context.client, context.settings.project, name,
-                 [&](JobUpdate update) { mail.put(std::move(update)); });
-  for (;;) {
-    pollfd waiting{mail.fd(), POLLIN, 0};
-    ::poll(&waiting, 1, -1);
-    for (JobUpdate& update : mail.take_all()) {
-      if (update.what == JobUpdate::What::kFailed) return update.failure;
-      if (update.what == JobUpdate::What::kDeleted)
-        return error(Code::kNotFound, cat("there is no job ", quoted(name)));
-      if (update.what == JobUpdate::What::kAway) context.console.note(update.failure.text());
-      if (update.what == JobUpdate::What::kState && api::is_terminal(update.job.status.phase))
-        return update.job;
-    }
-  }
-}
-
 Result<int> wait(Context& context, const Args& args) {
+  auto ended = [](const api::Job& job) { return api::is_terminal(job.status.phase); };
+  auto away = [&](const Error& why) { context.console.note(why.text()); };
   int code = 0;
   for (const std::string& operand : args.operands) {
-    TRY(api::Job job, wait_for(context, job_name(operand)));
+    TRY(api::Job job,
+        wait_until(context.client, context.settings.project, job_name(operand), ended, away));
     std::string ending = ending_of(job);
     if (!ending.empty()) context.console.note(ending);
     if (code == 0) code = exit_code_of(job);

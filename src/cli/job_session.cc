@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/job_exit.h"
+#include "cli/job_watch.h"
 #include "cli/objects.h"
 #include "cli/schema_doc.h"
 #include "cli/session_pump.h"
@@ -33,12 +34,23 @@ Result<int> exit_of(Context& context, const std::string& job, PumpEnd end) {
   return static_cast<int>(end.status->exitCode & 0xFF);
 }
 
+// Right after 'run -d' a job may still be starting, which takes a moment: that is waited for. A
+// place in the queue may take days: that is not.
+Status await_start(Context& context, const std::string& name) {
+  auto begun = [](const api::Job& job) { return job.status.phase != api::Phase::kStarting; };
+  auto away = [&](const Error& why) { context.console.note(why.text()); };
+  auto job = wait_until(context.client, context.settings.project, name, begun, away);
+  if (!job.ok()) return std::move(job).error();
+  return Ok;
+}
+
 // Opens the session of the route and stays in it. Signals are held back before the connection makes
 // its thread: one that had them would end the process, with the terminal left raw.
 template <class R>
 Result<int> converse(Context& context, const R& route, const std::string& job,
                      const api::ExecQuery& query) {
   TRY_STATUS(need_terminal(context, query.tty, query.stdin_));
+  TRY_STATUS(await_start(context, job));
   Signals signals({SIGTERM, SIGHUP, SIGINT, SIGWINCH});
   TRY(auto session, context.client.open(route, context.path(job), query));
   return exit_of(

@@ -1,10 +1,13 @@
 #include "cli/job_watch.h"
 
+#include <poll.h>
+
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
 
 #include "base/text.h"
+#include "cli/mailbox.h"
 
 namespace tessera::cli {
 
@@ -76,6 +79,25 @@ bool JobWatch::tell_state(const api::Job& job) {
   tell_({.what = JobUpdate::What::kState, .job = job, .reconnected = was_away_});
   was_away_ = false;
   return !over_;
+}
+
+Result<api::Job> wait_until(client::Client& client, const std::string& project,
+                            const std::string& name,
+                            const std::function<bool(const api::Job&)>& enough,
+                            const std::function<void(const Error&)>& away) {
+  Mailbox<JobUpdate> mail;
+  JobWatch watch(client, project, name, [&](JobUpdate update) { mail.put(std::move(update)); });
+  for (;;) {
+    pollfd waiting{mail.fd(), POLLIN, 0};
+    ::poll(&waiting, 1, -1);
+    for (JobUpdate& update : mail.take_all()) {
+      if (update.what == JobUpdate::What::kFailed) return update.failure;
+      if (update.what == JobUpdate::What::kDeleted)
+        return error(Code::kNotFound, cat("there is no job ", quoted(name)));
+      if (update.what == JobUpdate::What::kAway) away(update.failure);
+      if (update.what == JobUpdate::What::kState && enough(update.job)) return update.job;
+    }
+  }
 }
 
 }  // namespace tessera::cli

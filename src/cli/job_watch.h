@@ -45,6 +45,13 @@ class JobWatch {
   std::jthread thread_;  // last: it uses all above
 };
 
+// Waits until a job is as `enough` wants it, also while the server is away: that is told to `away`.
+// kNotFound when it is deleted first.
+Result<api::Job> wait_until(client::Client& client, const std::string& project,
+                            const std::string& name,
+                            const std::function<bool(const api::Job&)>& enough,
+                            const std::function<void(const Error&)>& away);
+
 // Waits that long, or until a stop is asked for; false then.
 bool pause_for(const std::stop_token& stop, Millis span);
 

@@ -44,7 +44,7 @@ std::string limits(const FieldType& field) {
 }
 
 std::string fields_table(const Type& type) {
-  std::string out = "| field | type | meaning | |\n| --- | --- | --- | --- |\n";
+  std::string out = "| field | type | meaning | rules |\n| --- | --- | --- | --- |\n";
   for (const FieldType& field : type.fields)
     out += cat("| `", field.name, "` | ", cell(type_name(*field.type)), " | ", cell(field.doc),
                " | ", cell(limits(field)), " |\n");

@@ -7,8 +7,7 @@ namespace tessera::cli {
 namespace {
 
 constexpr std::string_view kNetwork =
-    "each job has a network of its own; ports and names of "
-    "containers are not published yet";
+    "jobs are on their project's network; ports and names are not published yet";
 constexpr std::string_view kNames = "names are resolved as on the node";
 constexpr std::string_view kHealth =
     "a job is watched by its exit code; health checks belong to "

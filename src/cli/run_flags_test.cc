@@ -206,7 +206,7 @@ TEST(RunFlags, WhatIsNotOfferedIsRefusedByName) {
   };
   const Case kCases[] = {
       {"--privileged img", "--privileged: is not offered: it would reach beyond the container"},
-      {"--network host img", "--network: is not offered: each job has a network of its own"},
+      {"--network host img", "--network: is not offered: jobs are on their project's network"},
       {"--net=host img", "--net: is not offered"},
       {"--pid host img", "--pid: is not offered"},
       {"--ipc=host img", "--ipc: is not offered"},
