@@ -79,6 +79,9 @@ struct TaskStartFailed {
   int64_t attempt = 0;
   api::Reason reason = api::Reason::kStartFailed;
   std::string message;
+  // Not the engine says so, but who could not ask it: wrong if the attempt is known to have started
+  // (an ensure that is carried out again after a crash).
+  bool guessed = false;
 };
 // What the engine has, to close every difference: after a restart of the server, and now and then
 // for containers that vanish without a word.

@@ -92,7 +92,7 @@ Status apply(State& state, const TaskExited& command, Instant now) {
 
 Status apply(State& state, const TaskStartFailed& command, Instant now) {
   api::Task* task = current(state, command.task, command.attempt);
-  if (!task) return Ok;
+  if (!task || (command.guessed && task->startTime)) return Ok;
   std::string job_key = object_key(task->project, task->job);
   task->endTime = now;
   if (task->phase == Phase::kStopping)

@@ -277,6 +277,15 @@ TEST_F(Step, ReconcileStartsWhatWasStartedAndIsNot) {
   EXPECT_EQ(c.effects(), "ensure a-0#1");
 }
 
+// A crash came before it was noted that the ensure was done; meanwhile its device fell ill.
+TEST_F(Step, WhatIsKnownToRunDidNotFailToStart) {
+  run_job(Cluster::job("a"));
+  c.run(TaskStartFailed{"a-0", 1, api::Reason::kAcceleratorFault, "no node", /*guessed=*/true});
+  EXPECT_EQ(c.phase("a"), "Running");
+  c.run(TaskStartFailed{"a-0", 1, api::Reason::kStartFailed, "the engine says so"});
+  EXPECT_EQ(c.phase("a"), "Failed StartFailed");
+}
+
 // So that it can be missed: started_containers() goes by the start time.
 TEST_F(Step, AStopMayBeFasterThanTheNewsOfTheStart) {
   c.submit("a");

@@ -72,7 +72,7 @@ Verdict judge(const core::Effect& effect, const Answer& answer, Millis waited) {
     if (may_pass && waited < kStartPatience) return {.over = false, .observation = {}};
     return {.over = true,
             .observation = core::TaskStartFailed{effect.task, effect.attempt, answer.reason,
-                                                 answer.status.error().text()}};
+                                                 answer.status.error().text(), true}};
   }
   // A signal is of its moment: sent late it would surprise.
   bool over = effect.what == core::Effect::What::kSignal || code == Code::kNotFound ||

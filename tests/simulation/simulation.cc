@@ -10,7 +10,8 @@ namespace tessera::simulation {
 
 namespace {
 
-constexpr Millis kLongestOutage{120'000};
+// How long a request may wait for the server: not so long that its key is forgotten meanwhile.
+constexpr Millis kLongestLag{120'000};
 
 engine::SimOptions machine(uint64_t seed) {
   engine::SimOptions out;
@@ -138,8 +139,8 @@ void Simulation::pass_time() {
     default:
       until = std::max(until, next.value_or(until));
   }
-  // No disk is full for so long that users' keys are forgotten meanwhile.
-  if (server_->committing) until = std::min(until, world_.now() + kLongestOutage);
+  bool busy = server_->committing || !server_->inbox.empty();
+  if (busy) until = std::min(until, world_.now() + kLongestLag);
   world_.run_until(until);
 }
 
