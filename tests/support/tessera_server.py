@@ -146,7 +146,12 @@ class Server:
         if self.engine == "local" and self.data.exists():
             subprocess.run([ROOT / "scripts/clear-server", "--data", self.data, "--socket",
                             self.socket], check=True, stdout=subprocess.DEVNULL)
-        left = self.leaks()
+        # The kernel takes a namespace's interfaces away some time after its last process.
+        for _ in range(100):
+            left = self.leaks()
+            if not left:
+                break
+            time.sleep(PAUSE_S)
         shutil.rmtree(self.folder, ignore_errors=True)
         if left:
             raise AssertionError("left behind:\n" + "\n".join(left))
