@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "engine/local/log_format.h"
 
@@ -21,6 +22,8 @@ constexpr size_t kReadBytes = size_t{256} << 10;
 constexpr size_t kPieceBytes = size_t{32} << 10;  // of one call of the sink
 // A writer that is killed lets go of its lock just after the event that wakes us.
 constexpr Millis kLastWords{50};
+// How long a reader who does not follow waits for them: longer, and the disk hangs.
+constexpr Millis kWriterLimit{5'000};
 constexpr std::string_view kDroppedNote =
     "[tessera: older output was dropped, the log had reached its limit: truncated]\n";
 
@@ -133,7 +136,8 @@ class Reader {
     if (!exists(folder_))
       return error(Code::kNotFound, cat("there is no log of attempt ", query_.ref.attempt,
                                         " of task ", query_.ref.task));
-    if (query_.follow) TRY_STATUS(watch_folder());
+    if (query_.follow || is_over()) TRY_STATUS(watch_folder());
+    if (!query_.follow) TRY_STATUS(await_writer());
     TRY(bool more, begin());
     while (more) {
       // Asked before the files are read: what is written after the question is read next time.
@@ -187,16 +191,30 @@ class Reader {
     }
   }
 
-  // True when the attempt is over and its writer is gone, so that all is on disk.
-  bool ended() {
+  bool is_over() {
     if (watch_.over >= 0) {
       pollfd over{watch_.over, POLLIN, 0};
       if (::poll(&over, 1, 0) != 1) return false;
       watch_.over = -1;
     }
-    over_ = true;
+    return over_ = true;
+  }
+
+  // True when the attempt is over and its writer is gone, so that all is on disk.
+  bool ended() {
+    if (!is_over()) return false;
     Fd lock(::open(log_lock_path(folder_).c_str(), O_RDONLY | O_CLOEXEC));
     return !lock || ::flock(lock.get(), LOCK_SH | LOCK_NB) == 0;
+  }
+
+  // Who asks after the end wants to see it, though its writer may be a moment behind.
+  Status await_writer() {
+    int64_t limit_ns = monotonic_ns() + kWriterLimit.value * 1'000'000;
+    while (is_over() && !ended() && monotonic_ns() < limit_ns) {
+      TRY(bool more, sleep());
+      if (!more) break;
+    }
+    return Ok;
   }
 
   Status watch_folder() {
@@ -238,9 +256,9 @@ class Reader {
   LogWatch watch_;
   Printer printer_;
   LogPosition at_;
-  LogPosition end_{INT64_MAX,
-                   0};  // without follow: where the log ended when the question came, so
-                        // that a container that prints without end is not read without end
+  // Without follow: where the log ended when the question came, so that a container that prints
+  // without end is not read without end.
+  LogPosition end_{INT64_MAX, 0};
   Fd inotify_;
   bool over_ = false;
 };

@@ -274,6 +274,18 @@ TEST_F(LogTest, FollowerWaitsForTheWriterAfterTheEnd) {
   EXPECT_TRUE(follower.await("late\nlater\n"));
 }
 
+TEST_F(LogTest, AReadAfterTheEndWaitsForTheWriter) {
+  Fd over = make_event();
+  raise(over);
+  Writer writer(folder_);
+  std::thread late([&] {
+    writer.say("last words\n");
+    writer.end();
+  });
+  EXPECT_EQ(read_all(folder_, {.tail = 1}, {.over = over.get()}), "last words\n");
+  late.join();
+}
+
 TEST_F(LogTest, FollowerEndsWhenTheWriterIsKilled) {
   Fd over = make_event();
   Writer writer(folder_);
