@@ -149,15 +149,15 @@ TEST_F(CliTest, RunFollowsEveryAttemptOnceAcrossAServerThatGoesAway) {
     stream->write(line("MODIFIED", job(R"("phase":"Succeeded","attempts":2)")));
     stream->finish();
   });
-  on(cat("GET ", kJobs, "/a/logs"),
-     [&](const net::Request& request, const net::Exchange& exchange) {
-       std::string body = request.params.get("attempt") == "2" ? "second\n" : "one\ntwo\n";
-       if (!std::exchange(read_once, true)) {
-         body = "one\n";
-         stop_when_both();
-       }
-       exchange.respond({.status = 200, .headers = {}, .body = body});
-     });
+  auto give_log = [&](const net::Request& request, const net::Exchange& exchange) {
+    std::string body = request.params.get("attempt") == "2" ? "second\n" : "one\ntwo\n";
+    if (!std::exchange(read_once, true)) {
+      body = "one\n";
+      stop_when_both();
+    }
+    exchange.respond({.status = 200, .headers = {}, .body = body});
+  };
+  on(cat("GET ", kJobs, "/a/logs"), give_log);
   EXPECT_EQ(run("run busybox"), 0);
   EXPECT_EQ(out_, "one\ntwo\nsecond\n");
   server_.reset();
