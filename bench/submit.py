@@ -1,0 +1,34 @@
+#!/usr/bin/env python3
+"""How many jobs are durably accepted in a second, from 8 clients on the Unix socket.
+
+The engine is simulated and its one device is held, so every job waits: what is measured is HTTP,
+validation, the brain, the planner and the store. Beside it: SQLite commits of the same rows, one
+after the other, on the same disk (bench/submit.cc does both in turns).
+"""
+
+import pathlib
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "support"))
+
+import bench
+
+GOAL = 1000  # jobs in a second
+
+
+def main():
+    folder = bench.build_folder()
+    with bench.Server(folder / "src/apps/tessera", sim="1x Tessera-Sim-16G",
+                      engine="sim") as server:
+        server.detached("--gpus", "1", "busybox", "sleep", "100000")
+        done = subprocess.run([folder / "bench/bench_submit", server.socket, server.folder],
+                              check=True, stdout=subprocess.PIPE, text=True)
+    rows = [line.split() for line in done.stdout.splitlines()]
+    ours = [float(row[1]) for row in rows if row[0] == "submit"]
+    floor = [float(row[1]) for row in rows if row[0] == "store"]
+    bench.finish("submit", ours, floor, "jobs/s", f">= {GOAL}", lambda value, _: value >= GOAL)
+
+
+if __name__ == "__main__":
+    main()
