@@ -16,6 +16,7 @@
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include "base/process.h"
 #include "base/text.h"
@@ -66,20 +67,18 @@ class Queue {
     closed_ = true;
     changed_.notify_all();
   }
-  // The next chunk; nullopt when there was none until `deadline`, or when it is closed and empty.
-  std::optional<Chunk> pop(std::optional<Clock::time_point> deadline) {
+  // All that waits, so that one write takes it; nothing when there was none until `deadline`, or
+  // when it is closed.
+  std::deque<Chunk> pop(std::optional<Clock::time_point> deadline) {
     std::unique_lock lock(mutex_);
     auto something = [&] { return !chunks_.empty() || closed_; };
     if (deadline)
       changed_.wait_until(lock, *deadline, something);
     else
       changed_.wait(lock, something);
-    if (chunks_.empty()) return std::nullopt;
-    Chunk chunk = std::move(chunks_.front());
-    chunks_.pop_front();
-    bytes_ -= chunk.bytes.size();
+    bytes_ = 0;
     changed_.notify_all();
-    return chunk;
+    return std::exchange(chunks_, {});
   }
   bool finished() {
     std::lock_guard guard(mutex_);
@@ -109,12 +108,13 @@ void write_disk(Queue& queue, LogFiles& files) {
   std::optional<Clock::time_point> flush_at;
   std::string records;
   while (true) {
-    std::optional<Chunk> chunk = queue.pop(flush_at);
+    std::deque<Chunk> chunks = queue.pop(flush_at);
     records.clear();
     if (int64_t dropped = queue.take_dropped(); dropped > 0)
       files.lose(dropped, "the disk did not answer in time");
-    if (chunk) lines[chunk->stream - 1].feed(chunk->bytes, log_time(chunk->time_ns), records);
-    bool end = !chunk && queue.finished();
+    for (const Chunk& chunk : chunks)
+      lines[chunk.stream - 1].feed(chunk.bytes, log_time(chunk.time_ns), records);
+    bool end = chunks.empty() && queue.finished();
     if (end || (flush_at && Clock::now() >= *flush_at))
       for (LogLines& stream : lines) stream.flush(log_time(unix_ns()), records);
     files.append(records);
