@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/text.h"
@@ -62,7 +63,13 @@ class Printer {
     inside = parsed->partial;
     return true;
   }
-  bool note(std::string_view text) { return flush() && sink_(2, text); }
+  // What comes next is not what would have come: lines that were begun end here.
+  bool note(std::string_view text) {
+    for (int stream : {1, 2})
+      if (std::exchange(inside_line_[stream == 2], false) && !(flush() && sink_(stream, "\n")))
+        return false;
+    return flush() && sink_(2, text);
+  }
   bool flush() {
     if (piece_.empty()) return true;
     bool more = sink_(piece_stream_, piece_);
@@ -82,18 +89,14 @@ class Printer {
 };
 
 // Calls `each` for every whole record of a file from `offset` on, which moves along, up to the byte
-// `until`. A file that is no longer there has no records.
+// `until`.
 template <class Each>
-Result<bool> for_each_record(const std::string& path, int64_t& offset, int64_t until,
-                             const Each& each) {
-  Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd && errno == ENOENT) return true;
-  if (!fd) return errno_error(cat("open ", path));
+Result<bool> for_each_record(const Fd& file, int64_t& offset, int64_t until, const Each& each) {
   std::string buffer(kReadBytes, '\0');
   while (true) {
-    ssize_t got = ::pread(fd.get(), buffer.data(), buffer.size(), offset);
+    ssize_t got = ::pread(file.get(), buffer.data(), buffer.size(), offset);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return errno_error(cat("read ", path));
+    if (got < 0) return errno_error("read a log");
     std::string_view rest(buffer.data(), static_cast<size_t>(got));
     size_t taken = 0;
     for (size_t end; (end = rest.find('\n', taken)) != std::string_view::npos; taken = end + 1) {
@@ -103,6 +106,14 @@ Result<bool> for_each_record(const std::string& path, int64_t& offset, int64_t u
     }
     if (taken == 0) return true;
   }
+}
+
+// Empty when there is no such file any more.
+Result<Fd> open_log_file(const std::string& folder, int64_t number) {
+  std::string path = log_file_path(folder, number);
+  Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file && errno != ENOENT) return errno_error(cat("open ", path));
+  return file;
 }
 
 // Where the last `count` lines begin: a file, and how many lines of it come before.
@@ -115,12 +126,13 @@ Result<Tail> find_tail(const std::string& folder, const std::vector<int64_t>& fi
   int64_t found = 0;
   for (auto number = files.rbegin(); number != files.rend(); ++number) {
     int64_t lines = 0, offset = 0;
-    TRY_STATUS(for_each_record(log_file_path(folder, *number), offset, until(end, *number),
-                               [&](std::string_view line) {
-                                 auto record = parse_log_record(line);
-                                 if (record && !record->partial) ++lines;
-                                 return true;
-                               }));
+    TRY(Fd file, open_log_file(folder, *number));
+    if (!file) break;  // and so are those before it
+    TRY_STATUS(for_each_record(file, offset, until(end, *number), [&](std::string_view line) {
+      auto record = parse_log_record(line);
+      if (record && !record->partial) ++lines;
+      return true;
+    }));
     found += lines;
     if (found >= count) return Tail{*number, found - count};
   }
@@ -178,17 +190,24 @@ class Reader {
       // the file is read to its end, nothing more comes.
       auto files = log_file_numbers(folder_);
       auto next = std::upper_bound(files.begin(), files.end(), at_.file);
-      if (at_.file > 0) {
-        TRY(bool more,
-            for_each_record(log_file_path(folder_, at_.file), at_.offset, until(end_, at_.file),
-                            [&](auto line) { return printer_.record(line); }));
-        if (!more) return false;
-      }
+      TRY(bool more, read_file());
+      if (!more) return false;
       if (next == files.end() || *next > end_.file) return true;
-      bool overtaken = at_.file > 0 && *next != at_.file + 1;
+      bool overtaken = at_.file > 0 && (*next != at_.file + 1 || !file_);
       if (overtaken && !printer_.note(kDroppedNote)) return false;
       at_ = {*next, 0};
     }
+  }
+
+  // Reads on in the current file. It stays open: what the writer removes is still read to its end.
+  Result<bool> read_file() {
+    if (opened_ != at_.file) {
+      TRY(file_, open_log_file(folder_, at_.file));
+      opened_ = at_.file;
+    }
+    if (!file_) return true;
+    return for_each_record(file_, at_.offset, until(end_, at_.file),
+                           [&](auto line) { return printer_.record(line); });
   }
 
   bool is_over() {
@@ -256,6 +275,8 @@ class Reader {
   LogWatch watch_;
   Printer printer_;
   LogPosition at_;
+  int64_t opened_ = 0;  // the number of `file_`
+  Fd file_;
   // Without follow: where the log ended when the question came, so that a container that prints
   // without end is not read without end.
   LogPosition end_{INT64_MAX, 0};
