@@ -20,7 +20,7 @@ std::string key_of(const Call& call) {
 }
 
 // "pytorch-7f3a2c" from "docker.io/pytorch/pytorch:2.4": a name to type.
-std::string name_from_image(const std::string& image) {
+std::string name_from_image(const std::string& image, size_t digits) {
   std::string base = image.substr(image.find_last_of('/') + 1);
   base = base.substr(0, base.find_first_of(":@"));
   std::string out;
@@ -28,7 +28,17 @@ std::string name_from_image(const std::string& image) {
   size_t begin = out.find_first_not_of('-');
   out = begin == std::string::npos ? "job" : out.substr(begin, 40);
   while (out.ends_with('-')) out.pop_back();
-  return cat(out, "-", random_hex(6));
+  return cat(out, "-", random_hex(digits));
+}
+
+// A name that no job of the project has. Longer ones only when short ones are taken; two that ask
+// at the same moment get the same one rarely enough.
+std::string free_name(const View& view, const api::Job& job) {
+  for (size_t digits = 6;; digits += 2) {
+    std::string name = name_from_image(job.spec.image, digits);
+    std::string key = core::object_key(job.metadata.project, name);
+    if (!view.find(std::string(core::kJobKind), key)) return name;
+  }
 }
 
 Status prepare(api::Job& job, const Call& call) {
@@ -51,7 +61,7 @@ void create(Services& services, const Call& call, api::Job job) {
   std::string fingerprint = cat(std::hash<std::string>{}(wire::to_json(full_tree(job))));
   Status valid = prepare(job, call);
   if (!valid.ok()) return call.refuse(valid.error());
-  if (job.metadata.name.empty()) job.metadata.name = name_from_image(job.spec.image);
+  if (job.metadata.name.empty()) job.metadata.name = free_name(services.view, job);
   job.metadata.uid = random_hex(16);
   job.metadata.resourceVersion = 0;
   job.metadata.deletionTimestamp.reset();

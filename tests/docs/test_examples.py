@@ -40,11 +40,13 @@ class Examples(unittest.TestCase):
                 (binaries / "tessera").symlink_to(PROGRAM)
                 server.environment["PATH"] = f"{binaries}:{os.environ['PATH']}"
                 for example in wanted:
-                    if not example.skipped:
-                        self.run_example(server, page, example)
+                    self.run_example(server, page, example)
 
     def run_example(self, server, page, example):
         where = f"{page.name}:{example.line}"
+        if example.skipped:
+            print(f"{where}: skipped because {example.skipped}", flush=True)
+            return
         if example.language == "sh":
             self.run_shell(server, where, example.text)
         elif example.saved_as:
@@ -58,10 +60,14 @@ class Examples(unittest.TestCase):
                 self.assertTrue(listed.strip(), f"{where}: describes no accelerators")
 
     def run_shell(self, server, where, text):
-        done = subprocess.run(["bash", "-euo", "pipefail", "-c", text], cwd=server.folder,
-                              env=server.environment, stdin=subprocess.DEVNULL, text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              timeout=tessera_server.DEADLINE_S)
+        try:
+            done = subprocess.run(["bash", "-euo", "pipefail", "-c", text], cwd=server.folder,
+                                  env=server.environment, stdin=subprocess.DEVNULL, text=True,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                  timeout=tessera_server.DEADLINE_S)
+        except subprocess.TimeoutExpired as late:
+            said = (late.stdout or b"").decode(errors="replace")
+            self.fail(f"{where}: not done in {late.timeout} s:\n{text}\nsaid:\n{said}")
         self.assertEqual(done.returncode, 0, f"{where}:\n{text}\nsaid:\n{done.stdout}")
 
     def test_links_lead_somewhere(self):
@@ -76,7 +82,8 @@ class SelfTest(unittest.TestCase):
         text = ("Do\n```sh\na\nb\n```\nor\n<!-- test: skip because it takes a day -->\n```sh\nc\n"
                 "```\n```yaml\nd: 1\n```\nSave it as `x.yaml`, then\n```\nplain\n```\n")
         found = examples_in(text)
-        self.assertEqual([example.text for example in found], ["a\nb\n", "c\n", "d: 1\n", "plain\n"])
+        self.assertEqual([example.text for example in found],
+                         ["a\nb\n", "c\n", "d: 1\n", "plain\n"])
         self.assertEqual([example.skipped for example in found], ["", "it takes a day", "", ""])
         self.assertEqual([example.saved_as for example in found], ["", "", "x.yaml", ""])
         self.assertEqual(found[0].line, 2)

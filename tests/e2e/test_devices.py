@@ -7,7 +7,7 @@ import e2e
 from e2e import IMAGE
 
 # Tries every device: the name, and what opening it says. An allocated one has no driver behind it
-# (ENXIO), any other is refused by the cgroup (EPERM), also when the container makes the node itself.
+# (ENXIO), any other is refused by the cgroup (EPERM), also when the container makes the node.
 PROBE = """
 for i in 0 1; do
   node=/dev/tessera-sim$i

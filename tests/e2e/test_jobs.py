@@ -42,7 +42,8 @@ class Run(e2e.ServerTest):
 
     def test_two_signals_stop_and_leave(self):
         run = self.server.open("run", "--name", "ctrl-c", IMAGE, "sh", "-c",
-                               "trap 'echo got it; exit 7' INT; echo ready; while :; do sleep 1; done")
+                               "trap 'echo got it; exit 7' INT; echo ready; "
+                               "while :; do sleep 1; done")
         self.assertEqual(run.stdout.readline(), "ready\n")
         run.send_signal(signal.SIGINT)
         out, err = run.communicate(timeout=60)
