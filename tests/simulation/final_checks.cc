@@ -89,8 +89,6 @@ void check_success(const Scene& scene, const api::Task& task, Notes& notes) {
 }
 
 void check_failure(const api::Job& job, const api::Task& task, Notes& notes) {
-  if (task.reason == Reason::kMaxRuntime && !job.spec.maxRuntime)
-    notes.push_back(cat(task.id, " ran too long, but has no limit"));
   bool by_itself = task.reason != Reason::kMaxRuntime && task.reason != Reason::kGangMember;
   if (by_itself && job.spec.replicas == 1 && task.failures <= job.spec.retries &&
       !job.metadata.deletionTimestamp)
