@@ -297,8 +297,8 @@ TEST_F(CliTest, ExecMovesInputAndBothOutputs) {
        auto opened = exchange.upgrade("v5.channel.k8s.io");
        ASSERT_TRUE(opened.ok());
        socket = *opened;
-       socket->on_message([&](std::string message) {
-         if (message[0] == 0) {  // typed: echoed on both outputs
+       socket->on_message([&](const std::string& message) {
+         if (message.starts_with('\0')) {  // typed: echoed on both outputs
            socket->send("\1" + message.substr(1));
            socket->send("\2" + message.substr(1));
          } else if (message == "\xff" + std::string(1, '\0')) {
