@@ -9,6 +9,8 @@ namespace {
 // 128 + SIGTERM, as after a stop.
 constexpr int kCancelledExit = 143;
 
+}  // namespace
+
 // The runtime tells only in words why a program could not be started.
 int start_failure_code(std::string_view message) {
   for (std::string_view words : {"not found", "no such file", "no program"})
@@ -17,8 +19,6 @@ int start_failure_code(std::string_view message) {
     if (contains_ignoring_case(message, words)) return kCannotRunExit;
   return kRunFailedExit;
 }
-
-}  // namespace
 
 int exit_code_of(const api::Job& job) {
   const api::JobStatus& status = job.status;

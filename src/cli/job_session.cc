@@ -30,7 +30,10 @@ Result<int> exit_of(Context& context, const std::string& job, PumpEnd end) {
     return error(Code::kUnavailable, end.broken.empty()
                                          ? "the session ended without an exit code"
                                          : cat("the session broke off: ", end.broken));
-  if (!end.status->message.empty()) context.console.note(end.status->message);
+  const std::string& message = end.status->message;
+  if (!message.empty()) context.console.note(message);
+  // The server says 126 of every program that could not be started.
+  if (!message.empty() && start_failure_code(message) == kNotFoundExit) return kNotFoundExit;
   return static_cast<int>(end.status->exitCode & 0xFF);
 }
 
