@@ -2,11 +2,13 @@
 """How many jobs are durably accepted in a second, from 8 clients on the Unix socket.
 
 The engine is simulated and its one device is held, so every job waits: what is measured is HTTP,
-validation, the brain, the planner and the store. Beside it: SQLite commits of the same rows, one
-after the other, on the same disk (bench/submit.cc does both in turns).
+validation, the brain, the planner and the store. The queue grows from round to round, to more than
+5,000. Beside it, in turns: one thread that commits the same rows to a store of its own on the same
+disk, eight jobs a commit, as a perfect group commit would (bench/submit.cc does both).
 """
 
 import pathlib
+import statistics
 import subprocess
 import sys
 
@@ -27,7 +29,10 @@ def main():
     rows = [line.split() for line in done.stdout.splitlines()]
     ours = [float(row[1]) for row in rows if row[0] == "submit"]
     floor = [float(row[1]) for row in rows if row[0] == "store"]
-    bench.finish("submit", ours, floor, "jobs/s", f">= {GOAL}", lambda value, _: value >= GOAL)
+    bench.table("jobs/s", {"submissions": ours, "commits of 8 jobs each": floor})
+    print("by round, as the queue grows: " + " ".join(f"{rate:.0f}" for rate in ours))
+    value = statistics.median(ours)
+    bench.finish("submit", value, "jobs/s", f">= {GOAL}", statistics.median(floor), value >= GOAL)
 
 
 if __name__ == "__main__":

@@ -14,10 +14,16 @@ def build_folder():
     return pathlib.Path(sys.argv[1]).resolve()
 
 
-def finish(name, ours, peers, unit, goal, passes):
-    """Prints the result's line. `passes` says whether the two medians reach the goal."""
-    value, peer = statistics.median(ours), statistics.median(peers)
-    print(f"{len(ours)} runs, {unit}: {min(ours):.1f} to {max(ours):.1f}; "
-          f"beside it {min(peers):.1f} to {max(peers):.1f}")
-    print(json.dumps({"name": name, "value": round(value, 1), "unit": unit, "goal": goal,
-                      "peer": round(peer, 1), "pass": bool(passes(value, peer))}))
+def table(unit, rows):
+    """Prints median, p90 and extremes of the samples of each row, by its name."""
+    print(f"{unit:34}{'median':>9}{'p90':>9}{'least':>9}{'most':>9}{'samples':>9}")
+    for name, samples in rows.items():
+        p90 = statistics.quantiles(samples, n=10, method="inclusive")[-1]
+        numbers = (statistics.median(samples), p90, min(samples), max(samples))
+        print(f"{name:34}" + "".join(f"{n:9.1f}" for n in numbers) + f"{len(samples):9}")
+
+
+def finish(name, value, unit, goal, peer, passes):
+    """Prints the result's line."""
+    print(json.dumps({"name": name, "value": round(value, 2), "unit": unit, "goal": goal,
+                      "peer": round(peer, 1), "pass": bool(passes)}))
