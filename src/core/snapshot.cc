@@ -79,21 +79,6 @@ void add_usage(const State& state, sched::Snapshot& snapshot) {
   }
 }
 
-sched::Request request_of(const State& state, const State::QueueKey& entry) {
-  const api::Job& job = state.jobs.at(entry.job);
-  sched::Request request;
-  request.job = entry.job;
-  request.project = job.metadata.project;
-  request.demand = sched::demand_of(job.spec.resources);
-  for (const api::Task* task : tasks_of(state, job)) {
-    if (task->phase != Phase::kQueued) request.ready = false;
-    request.tasks.push_back(task->id);
-    if (task->notBefore && (!request.not_before || *task->notBefore > *request.not_before))
-      request.not_before = task->notBefore;
-  }
-  return request;
-}
-
 }  // namespace
 
 sched::Snapshot make_snapshot(const State& state, Instant now) {
@@ -105,8 +90,7 @@ sched::Snapshot make_snapshot(const State& state, Instant now) {
     snapshot.projects[name].max = project.spec.quota.max;
   add_usage(state, snapshot);
   snapshot.queue.reserve(state.queue.size());
-  for (const State::QueueKey& entry : state.queue)
-    snapshot.queue.push_back(request_of(state, entry));
+  for (const auto& [key, request] : state.queue) snapshot.queue.push_back(request);
   return snapshot;
 }
 

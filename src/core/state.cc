@@ -65,6 +65,21 @@ void index_task(State& state, const api::Task& task) {
   state.task_timers.set(task.id, deadline_of(task));
 }
 
+sched::RequestPtr request_of(const std::string& key, const api::Job& job,
+                             const std::vector<const api::Task*>& tasks) {
+  auto request = std::make_shared<sched::Request>();
+  request->job = key;
+  request->project = job.metadata.project;
+  request->demand = sched::demand_of(job.spec.resources);
+  for (const api::Task* task : tasks) {
+    if (task->phase != Phase::kQueued) request->ready = false;
+    request->tasks.push_back(task->id);
+    if (task->notBefore && (!request->not_before || *task->notBefore > *request->not_before))
+      request->not_before = task->notBefore;
+  }
+  return request;
+}
+
 void index_job(State& state, const std::string& key, const api::Job& job) {
   if (auto known = state.queue_key.find(key); known != state.queue_key.end()) {
     state.queue.erase(known->second);
@@ -75,7 +90,7 @@ void index_job(State& state, const std::string& key, const api::Job& job) {
                             [](const api::Task* t) { return t->phase == Phase::kQueued; });
   if (queued) {
     State::QueueKey entry{-job.spec.priority, tasks[0]->submission, key};
-    state.queue.insert(entry);
+    state.queue.emplace(entry, request_of(key, job, tasks));
     state.queue_key.emplace(key, entry);
   }
   std::optional<Instant> removal;

@@ -12,6 +12,7 @@
 
 #include "core/command.h"
 #include "core/lifecycle.h"
+#include "core/sched/plan.h"
 
 namespace tessera::core {
 
@@ -71,7 +72,9 @@ struct State {
     std::string job;
     auto operator<=>(const QueueKey&) const = default;
   };
-  std::set<QueueKey> queue;  // jobs with a queued task
+  // Jobs with a queued task, each as the planner sees it: made when the job changes, so that a plan
+  // costs a long queue no more than a pointer for each.
+  std::map<QueueKey, sched::RequestPtr> queue;
   std::map<std::string, QueueKey> queue_key;
   std::set<std::string> holding;  // tasks that hold devices
   Timers task_timers;             // maximum runtime; end of a back-off

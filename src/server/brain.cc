@@ -78,12 +78,16 @@ std::string Brain::trouble() const {
 std::vector<Brain::Item> Brain::next_items() {
   std::unique_lock lock(mutex_);
   auto ready = [&] { return stopping_ || !inbox_.empty(); };
-  if (deadline_) {
-    Millis left = *deadline_ - wall_now();
-    wake_.wait_for(lock, std::chrono::milliseconds(std::max<int64_t>(0, left.value)), ready);
-  } else {
-    wake_.wait(lock, ready);
+  std::optional<std::chrono::nanoseconds> left;
+  if (deadline_) left = std::chrono::milliseconds((*deadline_ - wall_now()).value);
+  if (control_.plan_needed()) {
+    std::chrono::nanoseconds rest(plan_after_ - monotonic_ns());
+    left = std::min(left.value_or(rest), rest);
   }
+  if (left)
+    wake_.wait_for(lock, std::max(*left, std::chrono::nanoseconds(0)), ready);
+  else
+    wake_.wait(lock, ready);
   std::vector<Item> items;
   while (!inbox_.empty() && items.size() < kTickLimit) {
     if (inbox_.front().reply) --user_items_;
@@ -104,11 +108,20 @@ void Brain::run() {
   }
 }
 
+void Brain::plan() {
+  int64_t begin = monotonic_ns();
+  control_.plan(wall_now());
+  int64_t end = monotonic_ns();
+  if (end - begin >= kDearPlanNs) plan_after_ = end + kPlanRest * (end - begin);
+}
+
 void Brain::tick(std::vector<Item> items) {
   std::vector<Inbound> commands;
   commands.reserve(items.size());
   for (Item& item : items) commands.push_back(std::move(item.inbound));
-  Result<TickResult> result = control_.tick(commands, wall_now());
+  control_.apply(commands, wall_now());
+  if (control_.plan_needed() && monotonic_ns() >= plan_after_) plan();
+  Result<TickResult> result = control_.commit(wall_now());
   // The disk may be full for a while: nothing was acknowledged, so nothing is lost. New requests
   // are refused meanwhile, those of this tick wait for their answer.
   while (!result.ok()) {

@@ -18,6 +18,10 @@ namespace tessera::server {
 inline constexpr size_t kInboxLimit = 4096;
 // Commands of one tick: large enough to share one fsync among many, small enough for even latency.
 inline constexpr size_t kTickLimit = 512;
+// A plan costs more the longer the queue is. After a dear one the next waits for this many times as
+// long, so that a long queue slows down planning and not the answers to requests.
+inline constexpr int64_t kPlanRest = 4;
+inline constexpr int64_t kDearPlanNs = 1'000'000;
 // How long to wait before a failed commit (disk full) is tried again.
 inline constexpr Millis kCommitRetry{1000};
 
@@ -55,12 +59,14 @@ class Brain {
   void run();
   std::vector<Item> next_items();
   void tick(std::vector<Item> items);
+  void plan();
   void finish(TickResult result, std::vector<Item>& items);
 
   Control control_;
   View& view_;
   Release release_;
   std::thread thread_;
+  int64_t plan_after_ = 0;  // on the monotonic clock, in nanoseconds
 
   mutable std::mutex mutex_;  // guards what follows
   std::condition_variable wake_;

@@ -205,13 +205,17 @@ Result<std::string> Control::run(const Inbound& inbound, Instant now) {
 }
 
 Result<TickResult> Control::tick(std::span<const Inbound> commands, Instant now) {
+  apply(commands, now);
+  if (plan_needed()) plan(now);
+  return commit(now);
+}
+
+void Control::apply(std::span<const Inbound> commands, Instant now) {
   if (auto deadline = core::next_deadline(state_); deadline && *deadline <= now) {
     Status status = core::step(state_, core::Tick{}, now);
     CHECK(status.ok());
   }
   for (const Inbound& inbound : commands) replies_.push_back(run(inbound, now));
-  if (state_.plan_needed) plan(now);
-  return commit(now);
 }
 
 void Control::plan(Instant now) {
@@ -223,14 +227,25 @@ void Control::plan(Instant now) {
   core::apply_plan(state_, decided, now);
   state_.plan_needed = false;  // what the plan itself changed needs no other one
 
-  std::map<std::string, std::string> waits;
-  for (sched::Wait& wait : decided.waits)
-    waits.emplace(std::move(wait.job), std::move(wait.message));
-  for (const auto& [job, message] : waits) {
-    auto before = waits_.find(job);
-    if (before == waits_.end() || before->second != message) waits_changed_.insert(job);
+  note_waits(std::move(decided.waits));
+}
+
+void Control::note_waits(std::vector<sched::Wait> waits) {
+  // Every plan names all that wait: entries move over, so that a long queue costs no allocations.
+  std::unordered_map<std::string, std::shared_ptr<const std::string>> next;
+  next.reserve(waits.size());
+  for (sched::Wait& wait : waits) {
+    const std::string& job = wait.request->job;
+    auto entry = waits_.extract(job);
+    if (entry.empty() || *entry.mapped() != *wait.message) waits_changed_.insert(job);
+    if (entry.empty()) {
+      next.emplace(job, std::move(wait.message));
+    } else {
+      entry.mapped() = std::move(wait.message);
+      next.insert(std::move(entry));
+    }
   }
-  waits_ = std::move(waits);
+  waits_ = std::move(next);
 }
 
 store::Batch Control::make_batch(Instant) const {
@@ -303,7 +318,7 @@ View::Publication Control::make_publication(const core::Changes& changes) {
     api::Job job = found->second;
     if (auto wait = waits_.find(key);
         wait != waits_.end() && job.status.phase == api::Phase::kQueued)
-      job.status.waiting = api::Waiting{wait->second};
+      job.status.waiting = api::Waiting{*wait->second};
     out.entries.push_back(entry_of(kJobKind, key, job));
   }
   for (const api::Event& event : changes.events)

@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "core/sched/plan.h"
@@ -51,10 +52,15 @@ class Control {
   // Orders for every effect in the outbox, oldest first: after a restart.
   std::vector<Order> pending_orders() const;
 
-  // One tick. An error means that the store did not take it: then nothing was acknowledged, the
-  // state is as before in the store, and commit() has to be called again until it succeeds.
+  // One tick: apply, plan when something changed, commit.
   Result<TickResult> tick(std::span<const Inbound> commands, Instant now);
-  // Tries again to commit what a failed tick left.
+
+  // The parts of a tick, for who gives planning its own pace.
+  void apply(std::span<const Inbound> commands, Instant now);
+  bool plan_needed() const { return state_.plan_needed; }
+  void plan(Instant now);
+  // An error means that the store did not take it: then nothing was acknowledged, the state is as
+  // before in the store, and commit() has to be called again until it succeeds.
   Result<TickResult> commit(Instant now);
 
   std::optional<Instant> next_deadline() const { return core::next_deadline(state_); }
@@ -66,7 +72,7 @@ class Control {
  private:
   Result<std::string> run(const Inbound& inbound, Instant now);
   Result<std::string> replay_known(const Inbound& inbound, bool& known);
-  void plan(Instant now);
+  void note_waits(std::vector<sched::Wait> waits);
   store::Batch make_batch(Instant now) const;
   View::Publication make_publication(const core::Changes& changes);
   Order make_order(const core::Effect& effect) const;
@@ -76,7 +82,8 @@ class Control {
   Rng rng_;
   core::State state_;
   std::shared_ptr<const sched::Snapshot> snapshot_ = std::make_shared<sched::Snapshot>();
-  std::map<std::string, std::string> waits_;  // job -> why it waits, as published
+  // Job -> why it waits, as published.
+  std::unordered_map<std::string, std::shared_ptr<const std::string>> waits_;
   std::set<std::string> waits_changed_;
   std::vector<store::IdempotencyRow> new_keys_;  // of this tick
   std::vector<Result<std::string>> replies_;     // of this tick

@@ -131,7 +131,8 @@ void why(Services& services, const Call& call) {
   auto explain = [&services, call, answer, key = key_of(call)]() mutable {
     sched::Explanation told =
         sched::explain(*services.brain.snapshot(), services.brain.policy(), Rng(0), key);
-    answer.message = told.message.empty() ? "it is about to be placed" : std::move(told.message);
+    answer.message =
+        told.message.empty() ? "the planner looks at it next" : std::move(told.message);
     answer.position = told.position;
     answer.details = std::move(told.details);
     answer.remedies = std::move(told.remedies);

@@ -52,7 +52,8 @@ bool over_quota(const sched::Request& request, const sched::ProjectView& project
 
 void check_waiting(const Scene& scene, Notes& notes) {
   sched::Snapshot snapshot = core::make_snapshot(scene.state, scene.world.now());
-  for (const sched::Request& request : snapshot.queue) {
+  for (const sched::RequestPtr& queued : snapshot.queue) {
+    const sched::Request& request = *queued;
     server::EntryPtr entry = scene.view.find(std::string(core::kJobKind), request.job);
     std::string why = entry ? entry->tree.text("status", "waiting", "message") : "";
     if (why.empty()) notes.push_back(cat(request.job, " waits without a reason"));
@@ -210,7 +211,11 @@ std::vector<std::string> compare(const core::State& before, const core::State& l
   compare_objects("Node", before.nodes, loaded.nodes, notes);
   compare_objects("Accelerator", before.accelerators, loaded.accelerators, notes);
   compare_objects("effect", before.outbox, loaded.outbox, notes);
-  if (before.queue != loaded.queue) notes.push_back("the queue is another after the restart");
+  if (!std::equal(before.queue.begin(), before.queue.end(), loaded.queue.begin(),
+                  loaded.queue.end(), [](const auto& one, const auto& other) {
+                    return one.first == other.first && *one.second == *other.second;
+                  }))
+    notes.push_back("the queue is another after the restart");
   if (before.holding != loaded.holding)
     notes.push_back("the index of holders is another after the restart");
   if (core::next_deadline(before) != core::next_deadline(loaded))

@@ -225,11 +225,12 @@ class Board {
 
 // Two requests of one shape get the same answer from a board that only gets fuller, so the second
 // need not be tried once the first has failed. This keeps a long queue of equal jobs cheap.
-struct Shape {
-  std::string project;
-  size_t tasks;
-  Demand demand;
-  bool operator==(const Shape&) const = default;
+bool same_shape(const Request& a, const Request& b) {
+  return a.project == b.project && a.tasks.size() == b.tasks.size() && a.demand == b.demand;
+}
+struct Failed {
+  RequestPtr first;                            // of its shape
+  std::shared_ptr<const std::string> message;  // for those of the same shape behind it
 };
 
 // Walks the queue once. `visit` sees each request that waits, with the board as it stands then.
@@ -237,14 +238,15 @@ template <class Visit>
 Plan walk(const Snapshot& snapshot, const Policy& policy, Visit visit) {
   Plan out;
   Board board(snapshot, policy);
-  std::vector<std::pair<Shape, std::string>> failed;
+  std::vector<Failed> failed;
   const std::string* cpu_queue_head = nullptr;  // the first job that waits for CPU or memory alone
   constexpr size_t kRememberedShapes = 64;      // more would cost more to search than to try
 
-  for (const Request& request : snapshot.queue) {
-    auto wait = [&](std::string message, Board::Outcome outcome = {}) {
+  for (const RequestPtr& queued : snapshot.queue) {
+    const Request& request = *queued;
+    auto wait = [&](std::string message, const Board::Outcome& outcome = {}) {
       visit(request, board, outcome);
-      out.waits.push_back({request.job, std::move(message)});
+      out.waits.push_back({queued, std::make_shared<const std::string>(std::move(message))});
     };
     if (!request.ready) {
       wait("waits for the rest of its gang to stop");
@@ -260,11 +262,12 @@ Plan walk(const Snapshot& snapshot, const Policy& policy, Visit visit) {
                ", which is ahead in the queue and waits for CPU or memory"));
       continue;
     }
-    Shape shape{request.project, request.tasks.size(), request.demand};
-    auto known = std::find_if(failed.begin(), failed.end(),
-                              [&](const auto& entry) { return entry.first == shape; });
+    auto known = std::find_if(failed.begin(), failed.end(), [&](const Failed& earlier) {
+      return same_shape(*earlier.first, request);
+    });
     if (known != failed.end()) {
-      wait(known->second);
+      visit(request, board, Board::Outcome{});
+      out.waits.push_back({queued, known->message});
       continue;
     }
     Board::Outcome outcome = board.place(request);
@@ -275,7 +278,7 @@ Plan walk(const Snapshot& snapshot, const Policy& policy, Visit visit) {
     std::string reason = outcome.reason;
     bool hopeless = outcome.hopeless || board.idle().place(request).placed.empty();
     bool keeps_devices = outcome.keeps_devices;
-    wait(reason, std::move(outcome));
+    wait(reason, outcome);
     // A job that cannot start whatever the others do keeps nothing from them.
     if (!hopeless && keeps_devices) board.hold_for(request);
     if (!hopeless && cpu_only) cpu_queue_head = &request.job;
@@ -286,7 +289,7 @@ Plan walk(const Snapshot& snapshot, const Policy& policy, Visit visit) {
                                        " behind others that are ahead in the queue")
                                  : reason;
     if (failed.size() < kRememberedShapes)
-      failed.emplace_back(std::move(shape), std::move(for_others));
+      failed.push_back({queued, std::make_shared<const std::string>(std::move(for_others))});
   }
   return out;
 }
@@ -323,8 +326,8 @@ Explanation explain(const Snapshot& snapshot, const Policy& policy, Rng, const s
         }
       });
   for (size_t i = 0; i < result.waits.size(); ++i) {
-    if (result.waits[i].job != job) continue;
-    out.message = result.waits[i].message;
+    if (result.waits[i].request->job != job) continue;
+    out.message = *result.waits[i].message;
     out.position = static_cast<int64_t>(i) + 1;
   }
   return out;

@@ -4,6 +4,7 @@
 // the rules to an admin.
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -60,7 +61,9 @@ struct Request {
   Demand demand;                   // of each
   std::optional<Instant> not_before;
   bool ready = true;  // false: a member of the gang still has to stop
+  bool operator==(const Request&) const = default;
 };
+using RequestPtr = std::shared_ptr<const Request>;
 
 struct ProjectView {
   std::optional<MilliGpu> max;
@@ -70,7 +73,7 @@ struct ProjectView {
 struct Snapshot {
   Instant now;
   std::vector<NodeView> nodes;  // by name
-  std::vector<Request> queue;   // in queue order: priority, then submission
+  std::vector<RequestPtr> queue;  // in queue order: priority, then submission
   std::map<std::string, ProjectView> projects;
 };
 
@@ -91,8 +94,8 @@ struct Decision {
   std::vector<Assignment> tasks;
 };
 struct Wait {
-  std::string job;
-  std::string message;
+  RequestPtr request;
+  std::shared_ptr<const std::string> message;  // one text for all that wait for the same
 };
 struct Plan {
   std::vector<Decision> decisions;

@@ -92,7 +92,7 @@ std::string Cluster::plan(sched::Policy policy) {
     out += "\n";
   }
   for (const sched::Wait& wait : plan.waits)
-    out += cat(state.jobs.at(wait.job).metadata.name, " ", wait.message, "\n");
+    out += cat(state.jobs.at(wait.request->job).metadata.name, " ", *wait.message, "\n");
   apply_plan(state, plan, now);
   return out;
 }
