@@ -30,14 +30,15 @@ Status check_number(const Path& path, const Value& at, int64_t number, const Rul
   return Ok;
 }
 
-Status check_count(const Path& path, const Value& at, size_t count, const Rules& rules,
-                   std::string_view noun) {
+Status check_count(const Path& path, const Value& at, size_t count, const Rules& rules) {
   // A list without a limit of its own still has one: bodies are bounded, and so is patience.
   int64_t most = rules.maximum.value_or(1024);
   if (static_cast<int64_t>(count) > most)
-    return fault(path, at, cat("has ", count, " ", noun, "; at most ", most, " are allowed"));
+    return fault(path, at, cat("has ", count, " entries; at most ", most, " are allowed"));
   if (rules.minimum && static_cast<int64_t>(count) < *rules.minimum)
-    return fault(path, at, cat("needs at least ", *rules.minimum, " ", noun));
+    return fault(
+        path, at,
+        cat("needs at least ", *rules.minimum, *rules.minimum == 1 ? " entry" : " entries"));
   return Ok;
 }
 

@@ -27,8 +27,7 @@ Status check_number(const Path& path, const Value& at, int64_t number, const Rul
                     int64_t scale = 1);
 Status check_string(const Path& path, const Value& at, std::string_view text, const Rules& rules);
 Status check_format(const Path& path, const Value& at, std::string_view text, Format format);
-Status check_count(const Path& path, const Value& at, size_t count, const Rules& rules,
-                   std::string_view noun);
+Status check_count(const Path& path, const Value& at, size_t count, const Rules& rules);
 Error unknown_field(const Path& path, const Value& at, std::string_view name,
                     const std::vector<std::string_view>& known);
 Result<int64_t> read_int(const Path& path, const Value& at);
@@ -99,7 +98,7 @@ template <class T>
 Status read_list(const Path& path, const Value& at, const Rules& rules, std::vector<T>& out) {
   const Value::List* items = at.list();
   if (!items) return fault(path, at, cat("must be a list, not ", at.kind()));
-  TRY_STATUS(check_count(path, at, items->size(), rules, "entries"));
+  TRY_STATUS(check_count(path, at, items->size(), rules));
   Rules element{.maximum = rules.value_maximum, .format = rules.format};
   out.clear();
   for (size_t i = 0; i < items->size(); ++i) {
@@ -114,7 +113,7 @@ Status read_map(const Path& path, const Value& at, const Rules& rules,
                 std::map<std::string, T>& out) {
   const Value::Map* members = at.map();
   if (!members) return fault(path, at, cat("must be a map, not ", at.kind()));
-  TRY_STATUS(check_count(path, at, members->size(), rules, "entries"));
+  TRY_STATUS(check_count(path, at, members->size(), rules));
   out.clear();
   for (const auto& [key, value] : *members) {
     Path member{&path, key};

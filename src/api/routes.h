@@ -186,7 +186,7 @@ inline constexpr Route<Nothing, Value, Node> kPatchNode{
     "Cordons a node or changes its labels, by JSON merge patch."};
 inline constexpr Route<ListQuery, Nothing, ListOf<Accelerator>> kListAccelerators{
     "listAccelerators", Method::kGet, "/api/v1/accelerators", Permission::kViewCluster,
-    "All accelerators, by node and PCI order."};
+    "All accelerators, in order of their UUIDs."};
 inline constexpr Route<Nothing, Nothing, Accelerator> kGetAccelerator{
     "getAccelerator", Method::kGet, "/api/v1/accelerators/{name}", Permission::kViewCluster,
     "One accelerator, by UUID."};

@@ -17,7 +17,7 @@ GpuRequest devices(std::vector<std::string> names) {
   return {.what = What::kDevices, .devices = std::move(names)};
 }
 
-TEST(Gpus, ValuesThatDockerTakes) {
+TEST(Gpus, A9_ValuesThatDockerTakes) {
   struct Case {
     std::string_view value;
     GpuRequest request;
@@ -56,7 +56,7 @@ TEST(Gpus, ValuesThatDockerTakes) {
   }
 }
 
-TEST(Gpus, ValuesThatAreRefusedSayWhy) {
+TEST(Gpus, A9_ValuesThatAreRefusedSayWhy) {
   struct Case {
     std::string_view value;
     std::string_view sentence;

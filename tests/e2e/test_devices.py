@@ -40,7 +40,7 @@ class Devices(e2e.ServerTest):
             elif index in seen:  # where even mknod is refused, there is nothing to open
                 self.assertEqual(seen[index], ("made", REFUSED), seen)
 
-    def test_no_request_is_no_accelerator_whatever_the_image_says(self):
+    def test_a4_no_request_is_no_accelerator_whatever_the_image_says(self):
         archive = self.server.folder / "greedy.tar"
         self.server.make_image(archive, "--name", "greedy:latest", "--env",
                                "NVIDIA_VISIBLE_DEVICES=all")
@@ -55,7 +55,7 @@ class Devices(e2e.ServerTest):
             with self.subTest(index=index):
                 self.assert_sees(self.probe("--gpus", f"device={index}"), {index})
 
-    def test_dockers_ways_to_name_devices(self):
+    def test_a9_dockers_ways_to_name_devices(self):
         second = f"device={self.uuids()[1]}"
         cases = [("device=0,1", {0, 1}), ('"device=0,1"', {0, 1}), (second, {1}),
                  ("all", {0, 1}), ("2", {0, 1}), ("count=2,capabilities=compute", {0, 1})]
@@ -63,7 +63,7 @@ class Devices(e2e.ServerTest):
             with self.subTest(form=form):
                 self.assert_sees(self.probe("--gpus", form), allocated)
 
-    def test_a_list_that_docker_would_take_for_a_count_is_refused(self):
+    def test_a9_a_list_that_docker_would_take_for_a_count_is_refused(self):
         done = self.server.run("run", "--rm", "--gpus", "0,1", IMAGE, "true")
         self.assertEqual(done.returncode, 125)
         self.assertIn("device=0,1", done.stderr)

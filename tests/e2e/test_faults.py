@@ -50,7 +50,7 @@ class Faults(e2e.ServerTest):
                 self.assertEqual(self.server.check("logs", name), f"end of {number}\n")
         self.remove_jobs(*names)
 
-    def test_a_container_that_prints_without_end_outlives_containerd(self):
+    def test_h1_a_container_that_prints_without_end_outlives_containerd(self):
         name = self.server.detached("--name", "chatter", "-v", f"{self.shared}:/shared", IMAGE,
                                     "sh", "-c",
                                     "i=0; while [ ! -e /shared/go ]; do i=$((i+1)); "

@@ -308,8 +308,8 @@ TEST_F(LocalWithoutNetwork, HasItsLoopbackOnlyAndSaysSo) {
 
 // --- Signals and terminals ---------------------------------------------------------------------
 
-TEST_F(Local, StopReachesTheChildrenOfAShell) {
-  // D10: the shell in front of a training script must not keep the signal to itself.
+TEST_F(Local, D10_StopReachesTheChildrenOfAShell) {
+  // The shell in front of a training script must not keep the signal to itself.
   Launch launch = script("children", R"(
     sh -c 'trap "echo checkpoint saved; exit 0" TERM; echo training; while :; do sleep 1; done' &
     trap '' TERM; echo waiting; wait; echo over)");

@@ -73,7 +73,7 @@ class Faults : public testing::Test {
   std::unique_ptr<engine::Stage> stage_;
 };
 
-TEST_F(Faults, ContainersPrintOnWhileTheDaemonIsKilled) {  // H1, H3
+TEST_F(Faults, H1_ContainersPrintOnWhileTheDaemonIsKilled) {  // and H3
   Launch launch = fixture_->script({"endless", 1}, "while :; do date; done");
   stage_->run_until_started(launch);
   await_lines(launch.ref, 100);
@@ -121,7 +121,7 @@ TEST_F(Faults, AnEndWhileTheDaemonIsAwayIsTold) {
   }
 }
 
-TEST_F(Faults, ALogThatCannotBeWrittenBlocksNobody) {
+TEST_F(Faults, H1_ALogThatCannotBeWrittenBlocksNobody) {
   Launch launch = fixture_->launch(
       {"mute", 1}, {.steps = {{.text = "begin"}, {.kind = Kind::kAwaitRelease}}, .exit_code = 3});
   // After the release it prints far more than pipes and queues hold, then ends.
