@@ -72,7 +72,7 @@ struct ProjectView {
 
 struct Snapshot {
   Instant now;
-  std::vector<NodeView> nodes;  // by name
+  std::vector<NodeView> nodes;    // by name
   std::vector<RequestPtr> queue;  // in queue order: priority, then submission
   std::map<std::string, ProjectView> projects;
 };
