@@ -121,7 +121,7 @@ void Brain::tick(std::vector<Item> items) {
   for (Item& item : items) commands.push_back(std::move(item.inbound));
   control_.apply(commands, wall_now());
   if (control_.plan_needed() && monotonic_ns() >= plan_after_) plan();
-  Result<TickResult> result = control_.commit(wall_now());
+  Result<TickResult> result = control_.commit();
   // The disk may be full for a while: nothing was acknowledged, so nothing is lost. New requests
   // are refused meanwhile, those of this tick wait for their answer.
   while (!result.ok()) {
@@ -138,7 +138,7 @@ void Brain::tick(std::vector<Item> items) {
       return;
     }
     lock.unlock();
-    result = control_.commit(wall_now());
+    result = control_.commit();
   }
   finish(std::move(*result), items);
 }

@@ -37,27 +37,6 @@ Status load_document(core::State& state, const store::Document& document) {
   return error(Code::kInternal, cat("the store holds the unknown kind ", document.kind));
 }
 
-template <class Object>
-store::Document document_of(std::string_view kind, const std::string& key, const Object& object,
-                            int64_t version) {
-  return {std::string(kind), key, version, wire::to_json(full_tree(object))};
-}
-
-store::Document document_of(const core::State& state, std::string_view kind,
-                            const std::string& key) {
-  auto by_metadata = [&](const auto& objects) {
-    const auto& object = objects.at(key);
-    return document_of(kind, key, object, object.metadata.resourceVersion);
-  };
-  if (kind == kJobKind) return by_metadata(state.jobs);
-  if (kind == kProjectKind) return by_metadata(state.projects);
-  if (kind == kSecretKind) return by_metadata(state.secrets);
-  if (kind == kNodeKind) return by_metadata(state.nodes);
-  if (kind == kAcceleratorKind) return by_metadata(state.accelerators);
-  CHECK(kind == kTaskKind);
-  return document_of(kind, key, state.tasks.at(key), state.version);
-}
-
 // Whether there is such an object now. In one tick a name may be given up and taken again, so
 // having been erased says nothing.
 bool exists(const core::State& state, std::string_view kind, const std::string& key) {
@@ -73,6 +52,26 @@ bool exists(const core::State& state, std::string_view kind, const std::string& 
 template <class Object>
 Entry entry_of(std::string_view kind, const std::string& key, const Object& object) {
   return make_entry(kind, key, object.metadata.project, object.metadata.resourceVersion, object);
+}
+
+// As the store has it.
+Entry entry_of(const core::State& state, std::string_view kind, const std::string& key) {
+  if (kind == kJobKind) return entry_of(kind, key, state.jobs.at(key));
+  if (kind == kProjectKind) return entry_of(kind, key, state.projects.at(key));
+  if (kind == kSecretKind) return entry_of(kind, key, state.secrets.at(key));
+  if (kind == kNodeKind) return entry_of(kind, key, state.nodes.at(key));
+  if (kind == kAcceleratorKind) return entry_of(kind, key, state.accelerators.at(key));
+  CHECK(kind == kTaskKind);
+  const api::Task& task = state.tasks.at(key);
+  return make_entry(kind, key, task.project, state.version, task);
+}
+
+std::vector<Entry> touched_entries(const core::State& state, const core::Changes& changes) {
+  std::vector<Entry> entries;
+  for (const auto& [kind, keys] : changes.touched)
+    for (const std::string& key : keys)
+      if (exists(state, kind, key)) entries.push_back(entry_of(state, kind, key));
+  return entries;
 }
 
 // Values of secrets never leave the server; their keys do.
@@ -122,12 +121,12 @@ Result<TickResult> Control::load(Instant now) {
     project.spec.description = "Jobs that name no project.";
     TRY_STATUS(core::step(state_, core::CreateProject{std::move(project)}, now));
   }
-  TRY(TickResult result, commit(now));
+  TRY(TickResult result, commit());
   core::Changes everything;
   std::swap(everything, state_.changes);
   mark_all_touched(state_);
   std::swap(everything, state_.changes);
-  result.publication = make_publication(everything);
+  result.publication = make_publication(everything, touched_entries(state_, everything));
   TRY(std::vector<store::EventRow> events,
       store_.events({.project = {},
                      .about = {},
@@ -207,7 +206,7 @@ Result<std::string> Control::run(const Inbound& inbound, Instant now) {
 Result<TickResult> Control::tick(std::span<const Inbound> commands, Instant now) {
   apply(commands, now);
   if (plan_needed()) plan(now);
-  return commit(now);
+  return commit();
 }
 
 void Control::apply(std::span<const Inbound> commands, Instant now) {
@@ -248,12 +247,11 @@ void Control::note_waits(std::vector<sched::Wait> waits) {
   waits_ = std::move(next);
 }
 
-store::Batch Control::make_batch(Instant) const {
+store::Batch Control::make_batch(const std::vector<Entry>& entries) const {
   store::Batch batch;
   const core::Changes& changes = state_.changes;
-  for (const auto& [kind, keys] : changes.touched)
-    for (const std::string& key : keys)
-      if (exists(state_, kind, key)) batch.put.push_back(document_of(state_, kind, key));
+  for (const Entry& entry : entries)
+    batch.put.push_back({entry.kind, entry.key, entry.version, entry.json});
   for (const auto& [kind, key] : changes.erased)
     if (!exists(state_, kind, key)) batch.erase.emplace_back(std::string(kind), key);
   for (const core::Effect& effect : changes.effects)
@@ -273,54 +271,53 @@ store::Batch Control::make_batch(Instant) const {
   return batch;
 }
 
-Result<TickResult> Control::commit(Instant now) {
+Result<TickResult> Control::commit() {
+  std::vector<Entry> entries;
   if (!state_.changes.empty() || !new_keys_.empty() || !waits_changed_.empty()) {
     // The number of the publication that follows. It is durable before anyone sees it: a reader who
     // watches on from it after a restart must not miss what comes then.
     ++state_.version;
-    TRY_STATUS(store_.commit(make_batch(now)));
+    entries = touched_entries(state_, state_.changes);
+    TRY_STATUS(store_.commit(make_batch(entries)));
   }
   new_keys_.clear();
   core::Changes changes;
   std::swap(changes, state_.changes);
 
   TickResult result;
-  result.publication = make_publication(changes);
+  result.publication = make_publication(changes, std::move(entries));
   for (const core::Effect& effect : changes.effects) result.orders.push_back(make_order(effect));
   result.replies = std::move(replies_);
   replies_.clear();
   return result;
 }
 
-View::Publication Control::make_publication(const core::Changes& changes) {
+bool Control::waits(const api::Job& job, const std::string& key) const {
+  return job.status.phase == api::Phase::kQueued && waits_.contains(key);
+}
+
+Entry Control::waiting_entry(api::Job job, const std::string& key) const {
+  if (waits(job, key)) job.status.waiting = api::Waiting{*waits_.at(key)};
+  return entry_of(kJobKind, key, job);
+}
+
+View::Publication Control::make_publication(const core::Changes& changes,
+                                            std::vector<Entry> entries) {
   View::Publication out;
-  std::set<std::string> jobs = std::move(waits_changed_);
+  out.entries = std::move(entries);
+  for (Entry& entry : out.entries) {
+    if (entry.kind == kSecretKind)
+      entry = entry_of(entry.kind, entry.key, blanked(state_.secrets.at(entry.key)));
+    if (entry.kind != kJobKind) continue;
+    waits_changed_.erase(entry.key);
+    const api::Job& job = state_.jobs.at(entry.key);
+    if (waits(job, entry.key)) entry = waiting_entry(job, entry.key);
+  }
+  for (const std::string& key : waits_changed_) {
+    auto job = state_.jobs.find(key);
+    if (job != state_.jobs.end()) out.entries.push_back(waiting_entry(job->second, key));
+  }
   waits_changed_.clear();
-  for (const auto& [kind, keys] : changes.touched) {
-    for (const std::string& key : keys) {
-      if (!exists(state_, kind, key)) continue;
-      if (kind == kJobKind) jobs.insert(key);
-      if (kind == kTaskKind) {
-        const api::Task& task = state_.tasks.at(key);
-        out.entries.push_back(make_entry(kind, key, task.project, state_.version, task));
-      }
-      if (kind == kProjectKind) out.entries.push_back(entry_of(kind, key, state_.projects.at(key)));
-      if (kind == kSecretKind)
-        out.entries.push_back(entry_of(kind, key, blanked(state_.secrets.at(key))));
-      if (kind == kNodeKind) out.entries.push_back(entry_of(kind, key, state_.nodes.at(key)));
-      if (kind == kAcceleratorKind)
-        out.entries.push_back(entry_of(kind, key, state_.accelerators.at(key)));
-    }
-  }
-  for (const std::string& key : jobs) {
-    auto found = state_.jobs.find(key);
-    if (found == state_.jobs.end()) continue;
-    api::Job job = found->second;
-    if (auto wait = waits_.find(key);
-        wait != waits_.end() && job.status.phase == api::Phase::kQueued)
-      job.status.waiting = api::Waiting{*wait->second};
-    out.entries.push_back(entry_of(kJobKind, key, job));
-  }
   for (const api::Event& event : changes.events)
     out.entries.push_back(entry_of("Event", event.metadata.name, event));
   for (const auto& [kind, key] : changes.erased) out.gone.emplace_back(std::string(kind), key);

@@ -61,7 +61,7 @@ class Control {
   void plan(Instant now);
   // An error means that the store did not take it: then nothing was acknowledged, the state is as
   // before in the store, and commit() has to be called again until it succeeds.
-  Result<TickResult> commit(Instant now);
+  Result<TickResult> commit();
 
   std::optional<Instant> next_deadline() const { return core::next_deadline(state_); }
   const core::State& state() const { return state_; }
@@ -73,8 +73,12 @@ class Control {
   Result<std::string> run(const Inbound& inbound, Instant now);
   Result<std::string> replay_known(const Inbound& inbound, bool& known);
   void note_waits(std::vector<sched::Wait> waits);
-  store::Batch make_batch(Instant now) const;
-  View::Publication make_publication(const core::Changes& changes);
+  // `entries`: what changed, as the store has it; readers get it without secrets and with the
+  // reason of who waits.
+  store::Batch make_batch(const std::vector<Entry>& entries) const;
+  View::Publication make_publication(const core::Changes& changes, std::vector<Entry> entries);
+  bool waits(const api::Job& job, const std::string& key) const;
+  Entry waiting_entry(api::Job job, const std::string& key) const;
   Order make_order(const core::Effect& effect) const;
 
   store::Store& store_;

@@ -217,7 +217,7 @@ void Simulation::tick_and(Then then) {
   std::vector<server::Inbound> commands;
   for (const Request& request : server.uncommitted) commands.push_back(request.inbound);
   Result<server::TickResult> result =
-      server.committing ? server.control.commit(now) : server.control.tick(commands, now);
+      server.committing ? server.control.commit() : server.control.tick(commands, now);
   ++report_.ticks;
   server.committing = !result.ok();
   if (!result.ok()) {
