@@ -112,7 +112,7 @@ void Brain::plan() {
   int64_t begin = monotonic_ns();
   control_.plan(wall_now());
   int64_t end = monotonic_ns();
-  if (end - begin >= kDearPlanNs) plan_after_ = end + kPlanRest * (end - begin);
+  plan_after_ = end + kPlanRest * (end - begin);
 }
 
 void Brain::tick(std::vector<Item> items) {

@@ -18,10 +18,9 @@ namespace tessera::server {
 inline constexpr size_t kInboxLimit = 4096;
 // Commands of one tick: large enough to share one fsync among many, small enough for even latency.
 inline constexpr size_t kTickLimit = 512;
-// A plan costs more the longer the queue is. After a dear one the next waits for this many times as
-// long, so that a long queue slows down planning and not the answers to requests.
-inline constexpr int64_t kPlanRest = 4;
-inline constexpr int64_t kDearPlanNs = 1'000'000;
+// A plan costs more the longer the queue is. After one the next waits for this many times as long,
+// so that a long queue slows down planning and not the answers to requests.
+inline constexpr int64_t kPlanRest = 9;
 // How long to wait before a failed commit (disk full) is tried again.
 inline constexpr Millis kCommitRetry{1000};
 

@@ -226,25 +226,29 @@ void Control::plan(Instant now) {
   core::apply_plan(state_, decided, now);
   state_.plan_needed = false;  // what the plan itself changed needs no other one
 
-  note_waits(std::move(decided.waits));
+  note_waits(decided.waits);
 }
 
-void Control::note_waits(std::vector<sched::Wait> waits) {
-  // Every plan names all that wait: entries move over, so that a long queue costs no allocations.
-  std::unordered_map<std::string, std::shared_ptr<const std::string>> next;
-  next.reserve(waits.size());
-  for (sched::Wait& wait : waits) {
-    const std::string& job = wait.request->job;
-    auto entry = waits_.extract(job);
-    if (entry.empty() || *entry.mapped() != *wait.message) waits_changed_.insert(job);
-    if (entry.empty()) {
-      next.emplace(job, std::move(wait.message));
-    } else {
-      entry.mapped() = std::move(wait.message);
-      next.insert(std::move(entry));
-    }
+void Control::note_waits(const std::vector<sched::Wait>& waits) {
+  // By the address of the request, which lives as long as an entry here names it: a string for each
+  // job of a long queue, hashed at each plan, would cost more than the plan.
+  ++plans_;
+  for (const sched::Wait& wait : waits) {
+    WaitText& known = waits_[wait.request];
+    if (!known.text || *known.text != *wait.message) waits_changed_.insert(wait.request->job);
+    known = {wait.message, plans_};
   }
-  waits_ = std::move(next);
+  if (waits_.size() > waits.size())
+    std::erase_if(waits_, [&](const auto& entry) { return entry.second.plan != plans_; });
+}
+
+const std::string* Control::why_waits(const std::string& job) const {
+  auto queued = state_.queue_key.find(job);
+  if (queued == state_.queue_key.end()) return nullptr;
+  if (state_.jobs.at(job).status.phase != api::Phase::kQueued)
+    return nullptr;  // a part still stops
+  auto wait = waits_.find(state_.queue.at(queued->second));
+  return wait == waits_.end() ? nullptr : wait->second.text.get();
 }
 
 store::Batch Control::make_batch(const std::vector<Entry>& entries) const {
@@ -292,13 +296,9 @@ Result<TickResult> Control::commit() {
   return result;
 }
 
-bool Control::waits(const api::Job& job, const std::string& key) const {
-  return job.status.phase == api::Phase::kQueued && waits_.contains(key);
-}
-
-Entry Control::waiting_entry(api::Job job, const std::string& key) const {
-  if (waits(job, key)) job.status.waiting = api::Waiting{*waits_.at(key)};
-  return entry_of(kJobKind, key, job);
+Entry Control::waiting_entry(api::Job job, const std::string& why) const {
+  job.status.waiting = api::Waiting{why};
+  return entry_of(kJobKind, core::object_key(job.metadata.project, job.metadata.name), job);
 }
 
 View::Publication Control::make_publication(const core::Changes& changes,
@@ -310,12 +310,12 @@ View::Publication Control::make_publication(const core::Changes& changes,
       entry = entry_of(entry.kind, entry.key, blanked(state_.secrets.at(entry.key)));
     if (entry.kind != kJobKind) continue;
     waits_changed_.erase(entry.key);
-    const api::Job& job = state_.jobs.at(entry.key);
-    if (waits(job, entry.key)) entry = waiting_entry(job, entry.key);
+    if (const std::string* why = why_waits(entry.key))
+      entry = waiting_entry(state_.jobs.at(entry.key), *why);
   }
   for (const std::string& key : waits_changed_) {
-    auto job = state_.jobs.find(key);
-    if (job != state_.jobs.end()) out.entries.push_back(waiting_entry(job->second, key));
+    if (const std::string* why = why_waits(key))
+      out.entries.push_back(waiting_entry(state_.jobs.at(key), *why));
   }
   waits_changed_.clear();
   for (const api::Event& event : changes.events)

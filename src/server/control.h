@@ -72,13 +72,14 @@ class Control {
  private:
   Result<std::string> run(const Inbound& inbound, Instant now);
   Result<std::string> replay_known(const Inbound& inbound, bool& known);
-  void note_waits(std::vector<sched::Wait> waits);
+  void note_waits(const std::vector<sched::Wait>& waits);
+  // As the last plan has it; nullptr when the job does not wait or was not planned yet.
+  const std::string* why_waits(const std::string& job) const;
   // `entries`: what changed, as the store has it; readers get it without secrets and with the
   // reason of who waits.
   store::Batch make_batch(const std::vector<Entry>& entries) const;
   View::Publication make_publication(const core::Changes& changes, std::vector<Entry> entries);
-  bool waits(const api::Job& job, const std::string& key) const;
-  Entry waiting_entry(api::Job job, const std::string& key) const;
+  Entry waiting_entry(api::Job job, const std::string& why) const;
   Order make_order(const core::Effect& effect) const;
 
   store::Store& store_;
@@ -86,8 +87,12 @@ class Control {
   Rng rng_;
   core::State state_;
   std::shared_ptr<const sched::Snapshot> snapshot_ = std::make_shared<sched::Snapshot>();
-  // Job -> why it waits, as published.
-  std::unordered_map<std::string, std::shared_ptr<const std::string>> waits_;
+  struct WaitText {
+    std::shared_ptr<const std::string> text;
+    int64_t plan = 0;  // the last that named it
+  };
+  std::unordered_map<sched::RequestPtr, WaitText> waits_;  // as published
+  int64_t plans_ = 0;
   std::set<std::string> waits_changed_;
   std::vector<store::IdempotencyRow> new_keys_;  // of this tick
   std::vector<Result<std::string>> replies_;     // of this tick
