@@ -3,6 +3,7 @@
 // list of them is accel/providers/providers.cc.
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,20 @@ struct Inventory {
   std::vector<std::string> problems;
 };
 
+// What a device is doing at this moment. What the vendor's library does not tell is absent.
+struct Sample {
+  struct Process {
+    int64_t pid = 0;  // on the host
+    std::optional<MiB> memory;
+  };
+  std::string uuid;
+  std::optional<MiB> memory_used;  // by programs; the driver's own part is not in it
+  std::optional<Percent> utilization, fan;
+  std::optional<int64_t> temperature_celsius, power_watts, power_limit_watts;
+  std::string performance_state;  // "P0"
+  std::vector<Process> processes;
+};
+
 // Owned by the server, called on worker threads, one call at a time. No call blocks longer than its
 // own deadline: a hung driver is a finding, not a hung server.
 class Provider {
@@ -30,6 +45,8 @@ class Provider {
   // Looks again each time (A16): devices may come, go or fall ill while the server runs. An absent
   // driver is an empty inventory, not an error.
   virtual Result<Inventory> scan() = 0;
+  // Measures every device that can be measured. An absent driver is no device, not an error.
+  virtual Result<std::vector<Sample>> sample() = 0;
   // Makes sure that the device's nodes exist before a container starts (A2), and that its CDI name
   // resolves (A12). The error is the sentence that the job's owner reads.
   virtual Status prepare(const api::Accelerator& accelerator) = 0;

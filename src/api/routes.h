@@ -7,6 +7,7 @@
 
 #include "api/codec.h"
 #include "api/requests.h"
+#include "api/usage.h"
 
 namespace tessera::api {
 
@@ -187,6 +188,9 @@ inline constexpr Route<Nothing, Value, Node> kPatchNode{
 inline constexpr Route<ListQuery, Nothing, ListOf<Accelerator>> kListAccelerators{
     "listAccelerators", Method::kGet, "/api/v1/accelerators", Permission::kViewCluster,
     "All accelerators, in order of their UUIDs."};
+inline constexpr Route<Nothing, Nothing, Top> kTop{
+    "top", Method::kGet, "/api/v1/top", Permission::kViewCluster,
+    "What the accelerators are doing now, and for whom; programs that Tessera did not start too."};
 inline constexpr Route<Nothing, Nothing, Accelerator> kGetAccelerator{
     "getAccelerator", Method::kGet, "/api/v1/accelerators/{name}", Permission::kViewCluster,
     "One accelerator, by UUID."};
@@ -217,14 +221,14 @@ inline constexpr Route<ImageQuery, Nothing, Nothing> kDeleteImage{
 
 // The table of contents of the API, in the order of the reference.
 inline constexpr const RouteInfo* kAll[] = {
-    &kHealthz,      &kReadyz,        &kOpenApi,     &kVersion,          &kListAllJobs,
-    &kListJobs,     &kCreateJob,     &kGetJob,      &kReplaceJob,       &kPatchJob,
-    &kDeleteJob,    &kStopJob,       &kSignalJob,   &kListTasks,        &kWhy,
-    &kJobLogs,      &kExecJob,       &kAttachJob,   &kListAllEvents,    &kListEvents,
-    &kListSecrets,  &kCreateSecret,  &kGetSecret,   &kReplaceSecret,    &kDeleteSecret,
-    &kListProjects, &kCreateProject, &kGetProject,  &kReplaceProject,   &kDeleteProject,
-    &kListNodes,    &kGetNode,       &kPatchNode,   &kListAccelerators, &kGetAccelerator,
-    &kListImages,   &kPullImage,     &kImportImage, &kDeleteImage,
+    &kHealthz,      &kReadyz,        &kOpenApi,    &kVersion,          &kListAllJobs,
+    &kListJobs,     &kCreateJob,     &kGetJob,     &kReplaceJob,       &kPatchJob,
+    &kDeleteJob,    &kStopJob,       &kSignalJob,  &kListTasks,        &kWhy,
+    &kJobLogs,      &kExecJob,       &kAttachJob,  &kListAllEvents,    &kListEvents,
+    &kListSecrets,  &kCreateSecret,  &kGetSecret,  &kReplaceSecret,    &kDeleteSecret,
+    &kListProjects, &kCreateProject, &kGetProject, &kReplaceProject,   &kDeleteProject,
+    &kListNodes,    &kGetNode,       &kPatchNode,  &kListAccelerators, &kGetAccelerator,
+    &kTop,          &kListImages,    &kPullImage,  &kImportImage,      &kDeleteImage,
 };
 
 }  // namespace routes

@@ -29,6 +29,8 @@ Command nodes_command();
 Command events_command();
 Command cordon_command();
 Command uncordon_command();
+// top.cc
+Command top_command();
 // images.cc
 Command image_ls_command();
 Command image_pull_command();

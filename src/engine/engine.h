@@ -144,6 +144,9 @@ class Engine {
   virtual Result<api::Node> node() = 0;             // this machine: name, size, readiness
   virtual Result<std::vector<Running>> list() = 0;  // every container of ours not removed yet
 
+  // The attempt in whose container the host's process `pid` runs; nullopt when in none of ours.
+  virtual std::optional<TaskRef> owner(int64_t pid) = 0;
+
   virtual Status ensure(const Launch& launch) = 0;
   // Signal (when empty the launch's own) to all processes of the container, then SIGKILL after
   // `grace`. Returns at once; the exit is observed. Ok when it is not there.

@@ -105,6 +105,23 @@ void Observer::stop() {
   if (thread_.joinable()) thread_.join();
 }
 
+std::map<std::string, accel::Sample> Observer::sample(std::vector<std::string>& problems) {
+  std::map<std::string, accel::Sample> out;
+  std::lock_guard lock(providers_mutex_);
+  for (const auto& provider : providers_) {
+    auto samples = provider->sample();
+    if (!samples.ok()) {
+      problems.push_back(cat(provider->vendor(), ": ", samples.error().text()));
+      continue;
+    }
+    for (accel::Sample& sample : *samples) {
+      std::string uuid = sample.uuid;
+      out.emplace(std::move(uuid), std::move(sample));
+    }
+  }
+  return out;
+}
+
 Status Observer::prepare(const api::Accelerator& accelerator) {
   std::lock_guard lock(providers_mutex_);
   for (const auto& provider : providers_)

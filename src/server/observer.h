@@ -3,6 +3,7 @@
 
 #include <condition_variable>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <thread>
 
@@ -34,6 +35,10 @@ class Observer {
 
   // Asks the engine what it has and reports what is missing or too much.
   Status reconcile();
+
+  // What the accelerators do now, by UUID; a sentence in `problems` for each vendor that cannot
+  // tell. Blocks as long as a provider may.
+  std::map<std::string, accel::Sample> sample(std::vector<std::string>& problems);
 
   // Gets a device ready for a container, by its vendor's provider. Any thread.
   Status prepare(const api::Accelerator& accelerator);

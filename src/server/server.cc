@@ -76,10 +76,10 @@ Status Server::start() {
 
   TRY(api::Node node, parts.engine->node());
   parts.services = std::make_unique<Services>(
-      Services{*parts.brain, parts.view, *parts.engine, parts.streams, parts.options.version,
-               node.status.engine, parts.options.openapi, parts.ready});
-  for (auto bind :
-       {bind_system, bind_jobs, bind_objects, bind_lists, bind_logs, bind_sessions, bind_images})
+      Services{*parts.brain, parts.view, *parts.engine, *parts.observer, parts.streams,
+               parts.options.version, node.status.engine, parts.options.openapi, parts.ready});
+  for (auto bind : {bind_system, bind_jobs, bind_objects, bind_lists, bind_logs, bind_sessions,
+                    bind_images, bind_top})
     bind(parts.router, *parts.services);
   if (auto unbound = parts.router.unbound(); !unbound.empty())
     return error(Code::kInternal, cat("routes without a handler: ", join(unbound, ", ")));

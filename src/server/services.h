@@ -6,6 +6,7 @@
 
 #include "engine/engine.h"
 #include "server/brain.h"
+#include "server/observer.h"
 #include "server/router.h"
 #include "server/view.h"
 #include "server/workers.h"
@@ -16,6 +17,7 @@ struct Services {
   Brain& brain;
   View& view;
   engine::Engine& engine;
+  Observer& observer;
   Workers& streams;  // one thread for each log follower and image pull
   std::string version;
   std::string engine_name;
@@ -30,6 +32,7 @@ void bind_lists(Router& router, Services& services);
 void bind_logs(Router& router, Services& services);
 void bind_sessions(Router& router, Services& services);
 void bind_images(Router& router, Services& services);
+void bind_top(Router& router, Services& services);
 
 // Sends a command to the brain and answers with the object it was about, as published.
 void submit(Services& services, const Call& call, std::string_view kind, core::Command command,

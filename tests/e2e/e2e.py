@@ -15,6 +15,11 @@ SKIPPED = 77  # as CMakeLists.txt tells ctest
 _program = ""
 
 
+def program():
+    """Path of the program under test."""
+    return _program
+
+
 class ServerTest(unittest.TestCase):
     """One server with two simulated accelerators for all tests of a class."""
 

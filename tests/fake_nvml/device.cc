@@ -38,15 +38,8 @@ int link_target(const Call& call, unsigned link, std::string* target) {
   return target->empty() ? NVML_ERROR_INVALID_ARGUMENT : NVML_SUCCESS;
 }
 
-struct Process {
-  unsigned pid;
-  unsigned long long memory;
-  unsigned gpu_instance;
-  unsigned compute_instance;
-};
-
 int put_processes(const char* name, nvmlDevice_t device, const std::string& key,
-                  unsigned int* count, Process* infos) {
+                  unsigned int* count, nvmlProcessInfo_t* infos) {
   Call call(name, device);
   if (call.code != NVML_SUCCESS) return call.code;
   if (!count) return NVML_ERROR_INVALID_ARGUMENT;
@@ -196,10 +189,10 @@ nvmlReturn_t nvmlDeviceGetTotalEccErrors(nvmlDevice_t device, unsigned int type,
   return Call("nvmlDeviceGetTotalEccErrors", device).put(count, "ecc_errors", type);
 }
 
-nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t device, unsigned int* gpu_and_memory) {
+nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtilization_t* rates) {
   Call call("nvmlDeviceGetUtilizationRates", device);
-  int code = call.put(gpu_and_memory, "utilization", 0);
-  return code != NVML_SUCCESS ? code : call.put(gpu_and_memory + 1, "utilization", 1);
+  int code = call.put(&rates->gpu, "utilization", 0);
+  return code != NVML_SUCCESS ? code : call.put(&rates->memory, "utilization", 1);
 }
 nvmlReturn_t nvmlDeviceGetTemperature(nvmlDevice_t device, unsigned int, unsigned int* celsius) {
   return Call("nvmlDeviceGetTemperature", device).put(celsius, "temperature");
@@ -249,15 +242,15 @@ nvmlReturn_t nvmlDeviceGetPcieReplayCounter(nvmlDevice_t device, unsigned int* c
 }
 
 nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device, unsigned int* count,
-                                                     Process* infos) {
+                                                     nvmlProcessInfo_t* infos) {
   return put_processes("nvmlDeviceGetComputeRunningProcesses_v3", device, "process", count, infos);
 }
 nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v2(nvmlDevice_t device, unsigned int* count,
-                                                     Process* infos) {
+                                                     nvmlProcessInfo_t* infos) {
   return put_processes("nvmlDeviceGetComputeRunningProcesses_v2", device, "process", count, infos);
 }
 nvmlReturn_t nvmlDeviceGetGraphicsRunningProcesses_v3(nvmlDevice_t device, unsigned int* count,
-                                                      Process* infos) {
+                                                      nvmlProcessInfo_t* infos) {
   return put_processes("nvmlDeviceGetGraphicsRunningProcesses_v3", device, "graphics", count,
                        infos);
 }

@@ -38,6 +38,14 @@ Functions load_all(void* handle) {
   load(handle, "nvmlDeviceGetNvLinkState", f.nvlink_state);
   load(handle, "nvmlDeviceGetNvLinkRemotePciInfo_v2", f.nvlink_pci);
   load(handle, "nvmlDeviceGetNvLinkRemoteDeviceType", f.nvlink_type);
+  load(handle, "nvmlDeviceGetUtilizationRates", f.utilization);
+  load(handle, "nvmlDeviceGetTemperature", f.temperature);
+  load(handle, "nvmlDeviceGetPowerUsage", f.power);
+  load(handle, "nvmlDeviceGetEnforcedPowerLimit", f.power_limit);
+  load(handle, "nvmlDeviceGetFanSpeed", f.fan);
+  load(handle, "nvmlDeviceGetPerformanceState", f.performance_state);
+  load(handle, "nvmlDeviceGetComputeRunningProcesses_v3", f.compute_processes);
+  load(handle, "nvmlDeviceGetGraphicsRunningProcesses_v3", f.graphics_processes);
   load(handle, "nvmlDeviceGetMigMode", f.mig_mode);
   load(handle, "nvmlDeviceGetRemappedRows", f.remapped_rows);
   load(handle, "nvmlDeviceGetRetiredPagesPendingStatus", f.retired_pages);

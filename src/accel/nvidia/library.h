@@ -29,6 +29,14 @@ struct Functions {
   decltype(&nvmlDeviceGetNvLinkState) nvlink_state = nullptr;
   decltype(&nvmlDeviceGetNvLinkRemotePciInfo_v2) nvlink_pci = nullptr;
   decltype(&nvmlDeviceGetNvLinkRemoteDeviceType) nvlink_type = nullptr;
+  decltype(&nvmlDeviceGetUtilizationRates) utilization = nullptr;
+  decltype(&nvmlDeviceGetTemperature) temperature = nullptr;
+  decltype(&nvmlDeviceGetPowerUsage) power = nullptr;
+  decltype(&nvmlDeviceGetEnforcedPowerLimit) power_limit = nullptr;
+  decltype(&nvmlDeviceGetFanSpeed) fan = nullptr;
+  decltype(&nvmlDeviceGetPerformanceState) performance_state = nullptr;
+  decltype(&nvmlDeviceGetComputeRunningProcesses_v3) compute_processes = nullptr;
+  decltype(&nvmlDeviceGetGraphicsRunningProcesses_v3) graphics_processes = nullptr;
   decltype(&nvmlDeviceGetMigMode) mig_mode = nullptr;
   decltype(&nvmlDeviceGetRemappedRows) remapped_rows = nullptr;
   decltype(&nvmlDeviceGetRetiredPagesPendingStatus) retired_pages = nullptr;

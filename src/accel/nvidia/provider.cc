@@ -40,14 +40,15 @@ std::vector<std::string> NvidiaProvider::cdi_folders() const {
   return {cdi_folder(options_.data_folder)};
 }
 
-Result<Reading> NvidiaProvider::read_on_worker(Nvml& nvml, const ProviderOptions& options,
-                                               Millis deadline) {
+template <class T>
+Result<T> NvidiaProvider::read_on_worker(Nvml& nvml, const ProviderOptions& options,
+                                         Millis deadline, Read<T> how) {
   if (nvml.library && !nvml.library->current()) nvml.library.reset();
   if (!nvml.library) {
     TRY_STATUS(probe(options.nvml_probe, options.nvml_library, deadline));
     TRY(nvml.library, Library::open(options.nvml_library));
   }
-  auto reading = read_devices(*nvml.library);
+  auto reading = how(*nvml.library);
   if (!reading.ok() && reading.error().code == Code::kConflict) {
     std::string module = module_version(options.host_root).value_or("");
     std::string library = nvml.library->file_version();
@@ -61,12 +62,12 @@ Result<Reading> NvidiaProvider::read_on_worker(Nvml& nvml, const ProviderOptions
   return reading;
 }
 
-// Runs the reading on the worker, which alone may hang.
-Result<Reading> NvidiaProvider::read() {
-  auto answer = std::make_shared<std::optional<Result<Reading>>>();
+template <class T>
+Result<T> NvidiaProvider::read(Read<T> how) {
+  auto answer = std::make_shared<std::optional<Result<T>>>();
   Millis limit = deadline_ * 2;
-  bool done = worker_.run(limit, [answer, nvml = nvml_, options = options_, each = deadline_] {
-    *answer = read_on_worker(*nvml, options, each);
+  bool done = worker_.run(limit, [answer, how, nvml = nvml_, options = options_, each = deadline_] {
+    *answer = read_on_worker(*nvml, options, each, how);
   });
   if (done) return std::move(**answer);
   return error(Code::kTimeout,
@@ -75,7 +76,7 @@ Result<Reading> NvidiaProvider::read() {
 }
 
 Result<Inventory> NvidiaProvider::scan() {
-  auto reading = read();
+  auto reading = read(read_devices);
   std::vector<std::string> problems;
   if (reading.ok()) {
     take(*reading);
@@ -188,6 +189,12 @@ Inventory NvidiaProvider::inventory(std::vector<std::string> problems) const {
     out.accelerators.back().status.index = static_cast<int64_t>(out.accelerators.size()) - 1;
   }
   return out;
+}
+
+Result<std::vector<Sample>> NvidiaProvider::sample() {
+  auto samples = read(read_samples);
+  if (!samples.ok() && samples.error().code == Code::kNotFound) return std::vector<Sample>();
+  return samples;
 }
 
 Status NvidiaProvider::prepare(const api::Accelerator& accelerator) {

@@ -29,6 +29,7 @@ class NvidiaProvider : public Provider {
   // A device that was seen once stays in the inventory, Fenced, until the server is restarted:
   // whoever counts devices must see that one is missing (C5).
   Result<Inventory> scan() override;
+  Result<std::vector<Sample>> sample() override;
   Status prepare(const api::Accelerator& accelerator) override;
   std::vector<std::string> cdi_folders() const override;
 
@@ -47,9 +48,14 @@ class NvidiaProvider : public Provider {
     std::unique_ptr<Library> library;
   };
 
-  Result<Reading> read();
-  static Result<Reading> read_on_worker(Nvml& nvml, const ProviderOptions& options,
-                                        Millis deadline);
+  template <class T>
+  using Read = Result<T> (*)(const Library& library);
+  // Reads on the worker, which alone may hang.
+  template <class T>
+  Result<T> read(Read<T> how);
+  template <class T>
+  static Result<T> read_on_worker(Nvml& nvml, const ProviderOptions& options, Millis deadline,
+                                  Read<T> how);
   void take(const Reading& reading);
   void take_device(const DeviceFacts& facts, const std::string& driver_version);
   void take_kernel_devices();

@@ -137,6 +137,42 @@ TEST_F(Nvidia, LibraryThatCannotBeLoadedIsAProblemWithItsReason) {
   EXPECT_NE(inventory.problems[0].find("cannot load NVML"), std::string::npos);
 }
 
+TEST_F(Nvidia, SamplesSayWhatDevicesDoAndForWhom) {
+  script(cat("device ", kA,
+             "\n  name NVIDIA H100 80GB HBM3\n  pci 00000000:3B:00.0\n  minor 0\n"
+             "  memory 81559 559 1024\n  utilization 87 40\n  temperature 64\n"
+             "  power 412 700\n  fan 30\n  pstate 0\n  process 4711 512\n"
+             "  process 4712 480\n  graphics 99 16\n"));
+  auto samples = provider_->sample();
+  ASSERT_TRUE(samples.ok()) << samples.error().text();
+  ASSERT_EQ(samples->size(), 1u);
+  const Sample& sample = samples->at(0);
+  EXPECT_EQ(sample.uuid, kA);
+  EXPECT_EQ(sample.memory_used, MiB{1024});
+  EXPECT_EQ(sample.utilization, Percent{87});
+  EXPECT_EQ(sample.temperature_celsius, 64);
+  EXPECT_EQ(sample.power_watts, 412);
+  EXPECT_EQ(sample.power_limit_watts, 700);
+  EXPECT_EQ(sample.fan, Percent{30});
+  EXPECT_EQ(sample.performance_state, "P0");
+  ASSERT_EQ(sample.processes.size(), 3u);
+  EXPECT_EQ(sample.processes[1].pid, 4712);
+  EXPECT_EQ(sample.processes[1].memory, MiB{480});
+}
+
+TEST_F(Nvidia, SamplesOfWhatIsNotToldAreAbsent) {
+  script(cat(device(kA, "00000000:3B:00.0", 0, "  temperature 64\n"),
+             "fault nvmlDeviceGetTemperature value 4294967295\n"));
+  auto samples = provider_->sample();
+  ASSERT_TRUE(samples.ok()) << samples.error().text();
+  const Sample& sample = samples->at(0);
+  EXPECT_FALSE(sample.temperature_celsius);
+  EXPECT_FALSE(sample.utilization);
+  EXPECT_FALSE(sample.power_watts);
+  EXPECT_EQ(sample.performance_state, "");
+  EXPECT_TRUE(sample.processes.empty());
+}
+
 TEST_F(Nvidia, C7_SentinelsAndAbsurdValuesAreDropped) {
   struct Case {
     std::string_view call, value;

@@ -131,25 +131,16 @@ Result<Reading> read_initialised(const Library& library) {
   Reading out;
   std::string version = text_of<NVML_SYSTEM_DRIVER_VERSION_BUFFER_SIZE>(f.driver_version);
   if (sane_word(version, ".")) out.driver_version = version;
-  unsigned count = 0;
-  nvmlReturn_t counted = f.count(&count);
-  if (counted != NVML_SUCCESS)
-    return error(Code::kUnavailable,
-                 cat("NVML cannot count the devices: ", library.error_text(counted)));
-  if (count > kDeviceLimit)
-    return error(Code::kUnavailable, cat("NVML tells of ", count, " devices, which is absurd"));
+  TRY(std::vector<Opened> opened, open_devices(library));
   std::vector<nvmlDevice_t> handles;
-  for (unsigned i = 0; i < count; ++i) {
-    nvmlDevice_t device = nullptr;
-    nvmlReturn_t opened = f.handle(i, &device);
-    DeviceFacts facts;
-    if (opened == NVML_SUCCESS) facts.uuid = text_of<NVML_DEVICE_UUID_BUFFER_SIZE>(f.uuid, device);
-    if (!facts.uuid.starts_with("GPU-") || !sane_word(facts.uuid, "-")) {
+  for (size_t i = 0; i < opened.size(); ++i) {
+    if (!opened[i].failure.empty()) {
       out.problems.push_back(
-          cat("the device with NVML's index ", i, " cannot be identified: ",
-              opened == NVML_SUCCESS ? "it has no UUID" : library.error_text(opened)));
+          cat("the device with NVML's index ", i, " cannot be identified: ", opened[i].failure));
       continue;
     }
+    nvmlDevice_t device = opened[i].device;
+    DeviceFacts facts{.uuid = std::move(opened[i].uuid)};
     facts.model = text_of<NVML_DEVICE_NAME_BUFFER_SIZE>(f.name, device);
     facts.pci = pci_of(f, device);
     facts.minor = minor_of(f, device);
@@ -167,7 +158,7 @@ Result<Reading> read_initialised(const Library& library) {
 
 }  // namespace
 
-Result<Reading> read_devices(const Library& library) {
+Status start_nvml(const Library& library) {
   nvmlReturn_t result = library.functions().init();
   if (result == NVML_ERROR_LIB_RM_VERSION_MISMATCH)
     return error(Code::kConflict, "driver/library version mismatch");
@@ -175,9 +166,34 @@ Result<Reading> read_devices(const Library& library) {
     return error(Code::kUnavailable, "the NVIDIA driver is not loaded: run modprobe nvidia");
   if (result != NVML_SUCCESS)
     return error(Code::kUnavailable, cat("NVML does not start: ", library.error_text(result)));
-  auto out = read_initialised(library);
-  call(library.functions().shutdown);
+  return Ok;
+}
+
+Result<std::vector<Opened>> open_devices(const Library& library) {
+  const Functions& f = library.functions();
+  unsigned count = 0;
+  nvmlReturn_t counted = f.count(&count);
+  if (counted != NVML_SUCCESS)
+    return error(Code::kUnavailable,
+                 cat("NVML cannot count the devices: ", library.error_text(counted)));
+  if (count > kDeviceLimit)
+    return error(Code::kUnavailable, cat("NVML tells of ", count, " devices, which is absurd"));
+  std::vector<Opened> out(count);
+  for (unsigned i = 0; i < count; ++i) {
+    nvmlReturn_t opened = f.handle(i, &out[i].device);
+    if (opened != NVML_SUCCESS) {
+      out[i].failure = library.error_text(opened);
+      continue;
+    }
+    out[i].uuid = text_of<NVML_DEVICE_UUID_BUFFER_SIZE>(f.uuid, out[i].device);
+    if (!out[i].uuid.starts_with("GPU-") || !sane_word(out[i].uuid, "-"))
+      out[i].failure = "it has no UUID";
+  }
   return out;
+}
+
+Result<Reading> read_devices(const Library& library) {
+  return with_nvml(library, read_initialised);
 }
 
 }  // namespace tessera::accel::nvidia

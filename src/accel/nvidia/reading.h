@@ -8,6 +8,7 @@
 
 #include "accel/nvidia/library.h"
 #include "accel/nvidia/pci.h"
+#include "accel/provider.h"
 #include "base/units.h"
 
 namespace tessera::accel::nvidia {
@@ -40,6 +41,27 @@ struct Reading {
 // is why there is nothing to read: kUnavailable when no driver is loaded, kConflict when library
 // and driver do not fit (A10).
 Result<Reading> read_devices(const Library& library);
+
+// What they are doing now, of those that can be named (samples.cc). Errors and blocking as above.
+Result<std::vector<Sample>> read_samples(const Library& library);
+
+Status start_nvml(const Library& library);
+// Calls `read` between the library's start and its end.
+template <class T>
+Result<T> with_nvml(const Library& library, Result<T> (*read)(const Library& library)) {
+  TRY_STATUS(start_nvml(library));
+  auto out = read(library);
+  call(library.functions().shutdown);
+  return out;
+}
+
+// One for each of the library's indices; `failure` says why it cannot be opened or named.
+struct Opened {
+  nvmlDevice_t device = nullptr;
+  std::string uuid;
+  std::string failure;
+};
+Result<std::vector<Opened>> open_devices(const Library& library);
 
 // Fills in the links between the devices (links.cc). `handles` goes with `devices`.
 void read_links(const Functions& f, const std::vector<nvmlDevice_t>& handles,

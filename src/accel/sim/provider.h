@@ -25,6 +25,8 @@ class SimProvider : public Provider {
   // Reads the file each time, so devices and faults can be changed under a running server. The
   // error names the field and the line of it that is wrong.
   Result<Inventory> scan() override;
+  // Nothing computes, so nothing is measured.
+  Result<std::vector<Sample>> sample() override { return std::vector<Sample>(); }
   Status prepare(const api::Accelerator& accelerator) override;
   std::vector<std::string> cdi_folders() const override;
 

@@ -43,4 +43,16 @@ void Cgroup::kill() const {
   for (pid_t pid : processes()) ::kill(pid, SIGKILL);
 }
 
+std::string container_in(std::string_view proc_cgroup, std::string_view folder) {
+  for (const std::string& line : split(proc_cgroup, '\n')) {
+    size_t path = line.find(":/");  // after the hierarchy's number and its controllers
+    if (path == std::string::npos) continue;
+    std::string_view rest = std::string_view(line).substr(path + 1);
+    if (!rest.starts_with(folder)) continue;
+    rest.remove_prefix(folder.size());
+    return std::string(rest.substr(0, rest.find('/')));
+  }
+  return {};
+}
+
 }  // namespace tessera::local

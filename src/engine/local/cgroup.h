@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tessera::local {
@@ -25,5 +26,9 @@ class Cgroup {
   std::string path_;
   bool v2_;
 };
+
+// The container whose cgroup, below `folder` ("/tessera-x/"), is named in the text of a
+// /proc/PID/cgroup; empty when it is in none. See cgroups(7).
+std::string container_in(std::string_view proc_cgroup, std::string_view folder);
 
 }  // namespace tessera::local

@@ -11,6 +11,7 @@
 
 #include "base/process.h"
 #include "base/text.h"
+#include "engine/local/cgroup.h"
 #include "engine/local/launcher.h"
 #include "engine/local/log_reader.h"
 #include "engine/local/log_writer.h"
@@ -71,6 +72,7 @@ class LocalEngine final : public engine::Engine {
   Status start(std::function<void(engine::Observation)> observe) override;
   Result<api::Node> node() override;
   Result<std::vector<engine::Running>> list() override;
+  std::optional<TaskRef> owner(int64_t pid) override;
 
   Status ensure(const Launch& launch) override;
   Status stop(const TaskRef& ref, std::string_view signal, Millis grace) override;
@@ -131,6 +133,14 @@ Result<api::Node> LocalEngine::node() {
   node.status.message = version.ok() ? machine_.network.describe() : version.error().text();
   node.status.engine = cat("containerd ", version.ok() ? *version : "(away)", ", ", runc_version_);
   return node;
+}
+
+std::optional<TaskRef> LocalEngine::owner(int64_t pid) {
+  auto text = read_file(cat("/proc/", pid, "/cgroup"));
+  if (!text.ok()) return std::nullopt;  // it is gone
+  TaskPtr task = machine_.tasks.find_container(container_in(*text, machine_.cgroups_path("")));
+  if (!task) return std::nullopt;
+  return task->ref;
 }
 
 Result<std::vector<engine::Running>> LocalEngine::list() {

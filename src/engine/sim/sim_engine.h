@@ -28,6 +28,8 @@ class SimEngine : public Engine {
   Result<api::Node> node() override;
   Result<std::vector<Running>> list() override;
 
+  // There are no processes.
+  std::optional<TaskRef> owner(int64_t) override { return std::nullopt; }
   Status ensure(const Launch& launch) override;
   Status stop(const TaskRef& ref, std::string_view signal, Millis grace) override;
   Status signal(const TaskRef& ref, std::string_view signal) override;
