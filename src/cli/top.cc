@@ -1,8 +1,8 @@
 // top: a live look at the accelerators, in the order of nvidia-smi's columns, with jobs and users.
 
-#include <chrono>
+#include <poll.h>
+
 #include <set>
-#include <thread>
 
 #include "base/text.h"
 #include "cli/commands.h"
@@ -15,7 +15,7 @@ namespace {
 
 namespace routes = api::routes;
 
-constexpr auto kRefresh = std::chrono::seconds(2);
+constexpr int kRefreshMs = 2'000;
 
 // "12", or "-" for what is not known.
 std::string known(const std::optional<int64_t>& value, std::string_view unit) {
@@ -101,7 +101,7 @@ Result<int> top(Context& context, const Args& args) {
       context.console.print(cat(live ? "\x1b[H\x1b[J" : "", text_of(now)));
     }
     if (!live) return 0;
-    std::this_thread::sleep_for(kRefresh);
+    ::poll(nullptr, 0, kRefreshMs);  // there is nothing to wait for but the time
   }
 }
 
