@@ -24,8 +24,6 @@ namespace tessera::apps {
 
 namespace {
 
-constexpr std::string_view kDefaultData = "/var/lib/tessera";
-
 std::vector<cli::Flag> server_flags() {
   return {
       {.name = "data",

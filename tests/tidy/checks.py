@@ -25,10 +25,12 @@ LAYERS = {
     "engine/local": "engine/local/images engine/local/containerd engine accel wire api base",
     "engine/sim": "engine api base",
     "store": "base",
+    "monitor": "accel wire api base",
     "client": "net wire api base",
     "server": "core accel engine net store wire api base",
     "cli": "client core wire api base",
-    "apps": "server cli client accel/providers accel/nvidia engine/local engine/sim wire base",
+    "apps": "server cli client monitor accel/providers accel/nvidia engine/local engine/sim wire "
+            "api base",
 }
 
 # Headers of others, and the only files that may include them.
