@@ -1,5 +1,12 @@
 #include "store/migrations.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "base/file.h"
 #include "base/text.h"
 
 namespace tessera::store {
@@ -75,6 +82,27 @@ Status migrate(Database& database, std::span<const Migration> steps) {
                  {}, "start the newer program again, or restore a backup from before its upgrade");
   for (const Migration& step : steps)
     if (step.version > version) TRY_STATUS(apply(database, step));
+  return Ok;
+}
+
+Status back_up(Database& database, const std::string& path, std::span<const Migration> steps) {
+  TRY(int64_t version, database.integer("PRAGMA user_version"));
+  if (version == 0 || version >= steps.back().version) return Ok;
+  std::string copy = cat(path, ".schema-", version), partial = copy + ".partial";
+  ::unlink(partial.c_str());  // of a start that was cut off
+  TRY_STATUS(make_private_file(partial));
+  std::string quoted_path;
+  for (char c : partial) quoted_path.append(c == '\'' ? 2 : 1, c);
+  TRY_STATUS(database.run(cat("VACUUM INTO '", quoted_path, "'"))
+                 .in(cat("backup before the migration from schema version ", version)));
+  if (::rename(partial.c_str(), copy.c_str()) != 0) return errno_error(cat("rename ", partial));
+  return Ok;
+}
+
+Status make_private_file(const std::string& path) {
+  Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (!fd) return errno_error(cat("open store ", path));
+  if (::fchmod(fd.get(), 0600) != 0) return errno_error(cat("chmod store ", path));
   return Ok;
 }
 

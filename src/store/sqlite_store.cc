@@ -1,6 +1,3 @@
-#include <fcntl.h>
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <atomic>
 #include <set>
@@ -267,14 +264,6 @@ Result<std::unique_ptr<Store>> finish_opening(Fd lock, Database database) {
   return std::unique_ptr<Store>(std::move(store));
 }
 
-// SQLite gives the files that it makes beside this one the same mode. There may be secrets in it.
-Status make_private_file(const std::string& path) {
-  Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  if (!fd) return errno_error(cat("open store ", path));
-  if (::fchmod(fd.get(), 0600) != 0) return errno_error(cat("chmod store ", path));
-  return Ok;
-}
-
 // In exclusive mode the index of the log is in our memory: no shared file that a full disk could
 // take away under us, and no other program reads or writes between two of our commits.
 Status configure_file(Database& database) {
@@ -297,6 +286,7 @@ Result<std::unique_ptr<Store>> open_file(const std::string& path) {
   TRY_STATUS(make_private_file(path));
   TRY(Database database, Database::open(path, path));
   TRY_STATUS(configure_file(database));
+  TRY_STATUS(back_up(database, path, migrations()));
   return finish_opening(std::move(lock), std::move(database));
 }
 

@@ -368,6 +368,34 @@ TEST(Migrations, AFailingOneLeavesTheVersionBefore) {
   EXPECT_EQ(*database->integer("SELECT x FROM t"), 10);
 }
 
+TEST(Migrations, AnOlderFileIsKeptBeforeItIsMigrated) {
+  Folder folder;
+  const Migration steps[] = {{1, "CREATE TABLE t (x); INSERT INTO t VALUES (10)"},
+                             {2, "UPDATE t SET x = 20"}};
+  std::string kept = folder.file() + ".schema-1";
+  ASSERT_TRUE(make_private_file(folder.file()).ok());
+  auto database = Database::open(folder.file(), "file");
+  ASSERT_TRUE(database.ok());
+  std::span all(steps);
+  ASSERT_TRUE(back_up(*database, folder.file(), all).ok());  // new: nothing to keep
+  ASSERT_TRUE(migrate(*database, all.first(1)).ok());
+  ASSERT_TRUE(back_up(*database, folder.file(), all.first(1)).ok());
+  EXPECT_FALSE(std::filesystem::exists(kept));
+
+  ASSERT_TRUE(write_file(kept + ".partial", "of a start that was cut off").ok());
+  Status done = back_up(*database, folder.file(), all);
+  ASSERT_TRUE(done.ok()) << done.error().text();
+  ASSERT_TRUE(migrate(*database, all).ok());
+  struct stat facts{};
+  ASSERT_EQ(::stat(kept.c_str(), &facts), 0);
+  EXPECT_EQ(facts.st_mode & 0777, 0600u);
+  auto copy = Database::open(kept, "copy");
+  ASSERT_TRUE(copy.ok());
+  EXPECT_EQ(copy->integer("SELECT x FROM t").value(), 10);
+  EXPECT_EQ(copy->integer("PRAGMA user_version").value(), 1);
+  EXPECT_EQ(database->integer("SELECT x FROM t").value(), 20);
+}
+
 TEST(Migrations, AreNumberedWithoutGaps) {
   int64_t expected = 0;
   for (const Migration& step : migrations()) EXPECT_EQ(step.version, ++expected);
