@@ -30,6 +30,7 @@ class DeviceProvider : public accel::Provider {
   explicit DeviceProvider(Devices& devices) : devices_(devices) {}
   std::string_view vendor() const override { return "sim"; }
   Result<accel::Inventory> scan() override { return devices_.scan(); }
+  Result<std::vector<accel::Sample>> sample() override { return std::vector<accel::Sample>(); }
   Status prepare(const api::Accelerator& accelerator) override {
     return devices_.prepare(accelerator.metadata.name);
   }
