@@ -20,8 +20,13 @@ Error fault(const Path& path, const Value& at, std::string message, std::string 
 }
 
 Status check_number(const Path& path, const Value& at, int64_t number, const Rules& rules,
-                    int64_t scale) {
-  auto shown = [&](int64_t limit) { return scale == 1000 ? format_milli(limit) : cat(limit); };
+                    Unit unit) {
+  auto shown = [&](int64_t amount) {
+    if (unit == Unit::kMilli) return format_milli(amount);
+    if (unit == Unit::kMiB) return format_memory(MiB{amount});
+    if (unit == Unit::kMillis) return format_duration(Millis{amount});
+    return cat(amount);
+  };
   if (rules.minimum && number < *rules.minimum)
     return fault(path, at,
                  cat("must be at least ", shown(*rules.minimum), ", not ", shown(number)));

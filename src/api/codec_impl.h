@@ -23,8 +23,10 @@ struct Path {
 };
 
 Error fault(const Path& path, const Value& at, std::string message, std::string hint = {});
+// In what a limit is counted, and so how it is told.
+enum class Unit { kNone, kMilli, kMiB, kMillis };
 Status check_number(const Path& path, const Value& at, int64_t number, const Rules& rules,
-                    int64_t scale = 1);
+                    Unit unit = Unit::kNone);
 Status check_string(const Path& path, const Value& at, std::string_view text, const Rules& rules);
 Status check_format(const Path& path, const Value& at, std::string_view text, Format format);
 Status check_count(const Path& path, const Value& at, size_t count, const Rules& rules);
@@ -162,13 +164,13 @@ Status read(const Path& path, const Value& at, const Rules& rules, T& out) {
     return check_number(path, at, out.value, rules);
   } else if constexpr (std::same_as<T, MilliGpu> || std::same_as<T, MilliCpu>) {
     TRY(out.value, read_milli(path, at));
-    return check_number(path, at, out.value, rules, 1000);
+    return check_number(path, at, out.value, rules, Unit::kMilli);
   } else if constexpr (std::same_as<T, MiB>) {
     TRY(out, read_memory(path, at));
-    return check_number(path, at, out.value, rules);
+    return check_number(path, at, out.value, rules, Unit::kMiB);
   } else if constexpr (std::same_as<T, Millis>) {
     TRY(out, read_duration(path, at));
-    return check_number(path, at, out.value, rules);
+    return check_number(path, at, out.value, rules, Unit::kMillis);
   } else if constexpr (std::same_as<T, Instant>) {
     if (!at.string()) return fault(path, at, "must be a time like 2026-01-31T12:00:00Z");
     auto parsed = parse_instant(*at.string());

@@ -1,8 +1,10 @@
 #include "api/validate.h"
 
+#include <algorithm>
 #include <set>
 
 #include "api/codec_impl.h"
+#include "api/image_reference.h"
 #include "base/text.h"
 
 namespace tessera::api {
@@ -78,6 +80,11 @@ Result<std::string> canonical_signal(std::string_view name) {
 
 Status validate(const Job& job) {
   TRY_STATUS(check_name(job.metadata, false));
+  if (auto image = parse_reference(job.spec.image); !image.ok())
+    return error(Code::kInvalid, image.error().message, "spec.image", image.error().hint);
+  if (std::count(job.spec.user.begin(), job.spec.user.end(), ':') > 1)
+    return error(Code::kInvalid, cat(quoted(job.spec.user), " is not a user and a group"),
+                 "spec.user", "write it like 1000, 1000:1000 or app:users");
   TRY_STATUS(check_resources(job.spec.resources));
   if (!job.spec.stopSignal.empty()) {
     auto signal = canonical_signal(job.spec.stopSignal);

@@ -14,7 +14,6 @@
 #include "base/text.h"
 #include "client/settings.h"
 #include "engine/local/local_engine.h"
-#include "engine/local/log_writer.h"
 #include "engine/sim/sim_engine.h"
 #include "server/server.h"
 #include "wire/json.h"
@@ -69,10 +68,16 @@ std::vector<cli::Flag> server_flags() {
   };
 }
 
-std::string own_path() {
+std::string folder_of(const std::string& path) {
+  size_t slash = path.find_last_of('/');
+  return slash == std::string::npos ? "." : path.substr(0, std::max<size_t>(1, slash));
+}
+
+// Where this program lies, and its helper beside it.
+std::string own_folder() {
   char path[PATH_MAX];
   ssize_t length = ::readlink("/proc/self/exe", path, sizeof path);
-  return length > 0 ? std::string(path, static_cast<size_t>(length)) : "tessera";
+  return folder_of(std::string(path, static_cast<size_t>(std::max<ssize_t>(length, 0))));
 }
 
 void set_log_level(const std::string& name) {
@@ -83,11 +88,6 @@ void set_log_level(const std::string& name) {
                                                                    {"error", Level::kError}};
   for (const auto& [known, level] : kLevels)
     if (known == name) log::set_level(level);
-}
-
-std::string folder_of(const std::string& path) {
-  size_t slash = path.find_last_of('/');
-  return slash == std::string::npos ? "." : path.substr(0, std::max<size_t>(1, slash));
 }
 
 std::unique_ptr<engine::Engine> make_engine(
@@ -103,7 +103,7 @@ std::unique_ptr<engine::Engine> make_engine(
   local::LocalOptions options;
   options.data_folder = data;
   options.run_folder = folder_of(socket);
-  options.program = own_path();
+  options.log_writer = own_folder() + "/tessera-log-writer";
   options.node_name = args.text("node-name");
   options.insecure_registries = args.all("insecure-registry");
   options.bridge_network = args.text("network", "bridge") == "bridge";
@@ -188,19 +188,6 @@ cli::Command server_command() {
       .flags = server_flags(),
       .run = serve,
       .connects = false};
-}
-
-cli::Command log_writer_command() {
-  return {.name = "log-writer",
-          .doc = "Write a container's log (started by containerd).",
-          .run = [](cli::Context&, const cli::Args& args) -> Result<int> {
-            return local::run_log_writer(args.operands);
-          },
-          .least = 1,
-          .most = cli::kAnyNumber,
-          .order = cli::Order::kBeforeOperands,
-          .connects = false,
-          .hidden = true};
 }
 
 cli::Command probe_nvml_command() {

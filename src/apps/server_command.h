@@ -8,8 +8,7 @@ namespace tessera::apps {
 inline constexpr std::string_view kDefaultData = "/var/lib/tessera";
 
 cli::Command server_command();
-// Words that only our own processes say: the container's log writer and the NVML probe.
-cli::Command log_writer_command();
+// A word that only our own processes say.
 cli::Command probe_nvml_command();
 
 }  // namespace tessera::apps

@@ -7,6 +7,5 @@
 int main(int argc, char** argv) {
   using namespace tessera;
   return cli::run_cli(argc, argv,
-                      {apps::server_command(), apps::doctor_command(), apps::log_writer_command(),
-                       apps::probe_nvml_command()});
+                      {apps::server_command(), apps::doctor_command(), apps::probe_nvml_command()});
 }

@@ -104,9 +104,34 @@ std::string plural(int64_t count, std::string_view noun) {
   return cat(count, " ", noun, count == 1 ? "" : "s");
 }
 
+namespace {
+
+bool is_control(char c) {
+  return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+}
+
+// What a terminal or a log would take for more than text is written as an escape.
+std::string without_controls(std::string_view text) {
+  constexpr std::string_view kHex = "0123456789abcdef";
+  std::string out;
+  for (char c : text) {
+    if (!is_control(c))
+      out += c;
+    else if (c == '\n' || c == '\t')
+      out += c == '\n' ? "\\n" : "\\t";
+    else
+      out += {'\\', 'x', kHex[static_cast<unsigned char>(c) >> 4], kHex[c & 15]};
+  }
+  return out;
+}
+
+}  // namespace
+
 std::string quoted(std::string_view text, size_t limit) {
-  if (text.size() <= limit) return cat("'", text, "'");
-  return cat("'", text.substr(0, limit), "…'");
+  size_t end = std::min(limit, text.size());
+  // Not in the middle of a character: its further bytes begin with the bits 10.
+  while (end > 0 && end < text.size() && (text[end] & 0xC0) == 0x80) --end;
+  return cat("'", without_controls(text.substr(0, end)), end < text.size() ? "…'" : "'");
 }
 
 }  // namespace tessera

@@ -10,7 +10,7 @@
 namespace tessera::cli {
 
 // Runs `tessera WORDS…` and returns the exit code. `more` are commands of the program that this
-// library does not know (server, log-writer); they stand in the help like the others.
+// library does not know (server); they stand in the help like the others.
 int run_cli(std::span<const std::string> words, const Console& console,
             std::vector<Command> more = {});
 // The same for main(): argv[0] is left out.

@@ -55,6 +55,21 @@ Status set_vendor(GpuRequest& request, std::string_view driver) {
 }
 
 // What is kept while the fields of one value are read.
+// What docker's drivers and NVIDIA's toolkit know.
+constexpr std::string_view kCapabilities[] = {"gpu",      "nvidia",  "compute", "compat32",
+                                              "graphics", "utility", "video",   "display",
+                                              "ngx",      "all"};
+
+Status set_capabilities(GpuRequest& request, std::string_view value) {
+  for (const std::string& word : split(value, ','))
+    if (std::ranges::find(kCapabilities, word) == std::end(kCapabilities))
+      return error(
+          Code::kInvalid, cat(quoted(word), " is not a capability"), {},
+          "there are gpu, compute, compat32, graphics, utility, video, display, ngx and all");
+  request.capabilities = value;
+  return Ok;
+}
+
 struct Reader {
   GpuRequest request;
   bool has_count = false, has_devices = false;
@@ -92,10 +107,7 @@ Status Reader::take_key(std::string_view key, std::string_view value, std::strin
     return add_devices(request, split(value, ','));
   }
   if (key == "driver") return set_vendor(request, value);
-  if (key == "capabilities") {
-    request.capabilities = value;
-    return Ok;
-  }
+  if (key == "capabilities") return set_capabilities(request, value);
   if (key == "options")
     return error(Code::kInvalid, "options=… is not offered: no driver of Tessera takes options");
   return error(Code::kInvalid, cat("unexpected key '", key, "' in '", field, "'"), {},

@@ -74,7 +74,7 @@ def processes_naming(word):
 class Server:
     """Owned by the test; one thread."""
 
-    def __init__(self, program, sim="", engine="local", image=True):
+    def __init__(self, program, sim="", engine="local", image=True, flags=()):
         self.program = str(program)
         self.engine = engine
         # Short: the path of a socket has at most 107 bytes.
@@ -86,7 +86,7 @@ class Server:
         self.environment.pop("TESSERA_PROJECT", None)
         self.with_image = image and engine == "local"
         self.process = None
-        self.arguments = ["--engine", engine, "--node-name", "node-1"]
+        self.arguments = ["--engine", engine, "--node-name", "node-1", *flags]
         if sim:
             (self.folder / "sim.yaml").write_text(sim + "\n")
             self.arguments += ["--sim", str(self.folder / "sim.yaml")]
@@ -111,13 +111,17 @@ class Server:
                        stdout=subprocess.DEVNULL)
 
     def start(self):
+        self.spawn()
+        await_until("the server to answer", self.answers)
+
+    def spawn(self):
+        """Starts it and does not wait for its first answer."""
         with open(self.folder / "log", "ab") as log:
             self.process = subprocess.Popen(
                 [self.program, "server", "--data", str(self.data), "--socket", str(self.socket),
                  *self.arguments],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
                 env=self.environment)
-        await_until("the server to answer", self.answers)
 
     def answers(self):
         if self.process.poll() is not None:
@@ -156,11 +160,20 @@ class Server:
         if left:
             raise AssertionError("left behind:\n" + "\n".join(left))
 
+    def find_leaks(self, *flags):
+        """What no job needs, as scripts/find-leaks tells it, a line each."""
+        done = subprocess.run([ROOT / "scripts/find-leaks", "--data", self.data, "--socket",
+                               self.socket, "--program", self.program, *flags], text=True,
+                              stdin=subprocess.DEVNULL, capture_output=True)
+        if done.returncode > 1:
+            raise AssertionError(f"find-leaks: {done.stderr}")
+        return done.stdout.splitlines()
+
     def leaks(self):
+        """After all was taken away."""
         left = [f"process {pid}: {line}"
                 for pid, line in processes_naming(str(self.folder) + "/").items()]
-        mounts = pathlib.Path("/proc/self/mounts").read_text().splitlines()
-        left += [f"mount {line}" for line in mounts if f" {self.folder}/" in line]
+        left += self.find_leaks("--gone")
         if self.engine == "local":
             left += [f"interface {name}" for _, name in socket.if_nameindex() if name != "lo"]
             rules = subprocess.run(["nft", "list", "tables"], stdout=subprocess.PIPE, text=True)

@@ -21,8 +21,10 @@ LAYERS = {
     "accel/providers": "accel/nvidia accel/sim accel api base",
     "engine": "api base",
     "engine/local/containerd": "base",
-    "engine/local/images": "engine/local/containerd wire base",
-    "engine/local": "engine/local/images engine/local/containerd engine accel wire api base",
+    "engine/local/images": "engine/local/containerd wire api base",
+    "engine/local/log": "base",
+    "engine/local": "engine/local/images engine/local/containerd engine/local/log engine accel "
+                    "wire api base",
     "engine/sim": "engine api base",
     "store": "base",
     "monitor": "accel wire api base",
@@ -67,7 +69,8 @@ BANNED = [
     (r"\bsystem_clock\b",
      ("src/base/clock.cc",
       "src/engine/local/containerd/",  # gRPC takes its deadlines in this clock
-      "src/engine/local/log_files.cc", "src/engine/local/log_writer.cc"),  # nanoseconds of a line
+      "src/engine/local/log/log_files.cc",  # nanoseconds of a line
+      "src/engine/local/log/log_writer.cc"),
      "use wall_now() of base/clock.h, or take `now` as an argument"),
     (r"\b(std::|::)?rand\s*\(\s*\)|\bsrand\s*\(", (), "use Rng of base/rng.h"),
     (r"\bstd::(cout|cerr|endl)\b", (), "use base/log.h, or the Console of the command line"),

@@ -1,5 +1,7 @@
 #include "engine/local/cgroup.h"
 
+#include <unistd.h>
+
 #include <csignal>
 #include <filesystem>
 
@@ -21,6 +23,14 @@ void add_processes(const std::filesystem::path& folder, std::vector<pid_t>& out)
     if (entry.is_directory(failure)) add_processes(entry.path(), out);
 }
 
+// Its files are the kernel's; only folders are removed, those inside first.
+void remove_tree(const std::filesystem::path& folder) {
+  std::error_code failure;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, failure))
+    if (entry.is_directory(failure)) remove_tree(entry.path());
+  ::rmdir(folder.c_str());
+}
+
 }  // namespace
 
 bool Cgroup::was_out_of_memory() const {
@@ -37,6 +47,16 @@ std::vector<pid_t> Cgroup::processes() const {
   // In the first version each controller has a tree of its own; this one guards the devices.
   add_processes(v2_ ? cat(kRoot, path_) : cat(kRoot, "/devices", path_), out);
   return out;
+}
+
+void Cgroup::remove() const {
+  std::vector<std::filesystem::path> hierarchies = {kRoot};
+  std::error_code failure;
+  if (!v2_)
+    for (const auto& entry : std::filesystem::directory_iterator(kRoot, failure))
+      hierarchies.push_back(entry.path());
+  for (const std::filesystem::path& hierarchy : hierarchies)
+    remove_tree(cat(hierarchy.string(), path_));
 }
 
 void Cgroup::kill() const {

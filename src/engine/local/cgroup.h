@@ -19,6 +19,8 @@ class Cgroup {
   bool is_empty() const { return processes().empty(); }
   // SIGKILL to each of its processes.
   void kill() const;
+  // Of an empty one; what cannot be removed stays.
+  void remove() const;
 
  private:
   std::vector<pid_t> processes() const;

@@ -1,5 +1,7 @@
 #include "engine/local/launcher.h"
 
+#include <poll.h>
+
 #include <csignal>
 #include <filesystem>
 #include <future>
@@ -9,7 +11,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "engine/local/log_writer.h"
+#include "engine/local/log/log_writer.h"
 #include "engine/local/pipes.h"
 #include "engine/local/rootfs.h"
 #include "engine/local/runc_text.h"
@@ -23,6 +25,9 @@ using engine::Launch;
 
 // Images in use on one machine are tens; this only bounds a server that runs for years.
 constexpr size_t kUserFilesLimit = 512;
+// How long a start that nobody waits for any more may go on: longer than a busy machine takes.
+constexpr Millis kCreationLimit{5'000};
+constexpr int kCreationPollMs = 20;
 
 std::optional<StartFailure> failed(api::Reason reason, Error error) {
   return StartFailure{reason, std::move(error)};
@@ -34,16 +39,31 @@ std::optional<StartFailure> failed(Error error) {
 }  // namespace
 
 std::optional<StartFailure> Launcher::launch(const Launch& launch, const TaskPtr& task) {
+  if (exists(machine_.state_folder(task->container))) {  // a try that containerd's end cut off
+    auto runs = resume(task->container);
+    if (!runs.ok()) return failed(runs.error());
+    if (*runs) {
+      // Its end may have been told while it was not known to run.
+      machine_.tasks.update([&] { task->exit_seen = true; });
+      return std::nullopt;
+    }
+    if (Status wiped = start_anew(launch, *task); !wiped.ok()) return failed(wiped.error());
+  }
   auto failure = start(launch, task);
-  // Left by a launch that containerd's end cut off, and that could not clear up after itself.
-  if (failure && failure->error.code == Code::kAlreadyExists &&
-      wipe(task->container, task->project).ok())
+  // Left by one that could not clear up after itself.
+  if (failure && failure->error.code == Code::kAlreadyExists && start_anew(launch, *task).ok())
     failure = start(launch, task);
-  if (!failure) return std::nullopt;
+  if (!failure || is_away(*failure)) return failure;
   Status wiped = wipe(task->container, task->project);
   if (!wiped.ok())
     log::warn(cat("something is left of ", task->container, ": ", wiped.error().text()));
   return failure;
+}
+
+// As if it had not been tried: what went wrong so far is none of the log's business either.
+Status Launcher::start_anew(const Launch& launch, const Task& task) {
+  TRY_STATUS(wipe(task.container, task.project));
+  return prepare_log_folder(machine_.log_folder(launch.ref));
 }
 
 std::optional<StartFailure> Launcher::start(const Launch& launch, const TaskPtr& task) {
@@ -63,7 +83,7 @@ std::optional<StartFailure> Launcher::start(const Launch& launch, const TaskPtr&
   std::string host_name = make_host_name(launch.job, launch.index);
   std::string state = machine_.state_folder(container);
   Status prepared = write_etc(container, host_name);
-  if (prepared.ok()) prepared = machine_.network.create_namespace(container);
+  if (prepared.ok()) prepared = machine_.network.create_namespace(task->project, container);
   auto volumes = pin_volumes(launch.volumes, launch.host_paths, state + "/volumes");
   auto rootfs = snapshot.get();
   if (!prepared.ok()) return failed(prepared.error());
@@ -169,7 +189,7 @@ Status Launcher::make_record(const Launch& launch, const Image& image, const Val
 // The shim starts the log's writer itself, except where it also has input to pass on and no
 // terminal to do it with.
 Result<Stdio> Launcher::make_stdio(const Launch& launch, const std::string& container) const {
-  const std::string& program = machine_.options.program;
+  const std::string& program = machine_.options.log_writer;
   const LogLimits& limits = machine_.options.log_limits;
   std::string folder = machine_.log_folder(launch.ref);
   std::string uri = log_writer_uri(program, folder, limits);
@@ -204,8 +224,10 @@ Status Launcher::run(const Launch& launch, const TaskPtr& task, const std::vecto
     TRY_STATUS(append_file(machine_.state_folder(container) + "/hosts",
                            cat(*address, "\t", host_name, "\n")));
   machine_.tasks.update([&] { task->started = wall_now(); });  // before it can end
+  TRY_STATUS(append_file(ready_path(container), ""));
   auto started = machine_.client.start(container);
   if (!started.ok()) return std::move(started).error();
+  machine_.network.top_up(task->project);
   return Ok;
 }
 
@@ -220,15 +242,56 @@ Status Launcher::clear(const std::string& container, const std::string& project)
   note(machine_.client.delete_container(container));
   note(machine_.client.remove_snapshot(machine_.options.snapshotter, container));
   note(clear_state(container));
+  machine_.bundles.remove_socket(container);
   return first;
 }
 
+// There once all is prepared and only the start itself is left. Not synced: a crash of the machine
+// takes the container along.
+std::string Launcher::ready_path(const std::string& container) const {
+  return machine_.state_folder(container) + "/ready";
+}
+
+Result<bool> Launcher::resume(const std::string& container) {
+  auto state = [&]() -> Result<TaskState> {
+    auto info = machine_.client.task(container);
+    if (info.ok()) return info->state;
+    if (info.error().code == Code::kNotFound) return TaskState::kUnknown;
+    return std::move(info).error();
+  };
+  TRY(TaskState before, state());
+  if (before != TaskState::kCreated) return before != TaskState::kUnknown;
+  if (!exists(ready_path(container))) return false;
+  auto started = machine_.client.start(container);
+  if (started.ok()) return true;
+  // The start that was cut off may have gone through meanwhile.
+  TRY(TaskState after, state());
+  return after != TaskState::kUnknown && after != TaskState::kCreated;
+}
+
 Status Launcher::wipe(const std::string& container, const std::string& project) {
-  (void)machine_.client.kill(container, {}, SIGKILL, /*all=*/true);
-  auto deleted = machine_.client.delete_task(container);
+  Status ended = end_task(container);
   Status cleared = clear(container, project);
-  if (deleted.ok() || deleted.error().code == Code::kNotFound) return cleared;
-  return std::move(deleted).error();
+  return ended.ok() ? cleared : ended;
+}
+
+// Also of a task that containerd is still making, for a server that is no more, and of one that it
+// has forgotten.
+Status Launcher::end_task(const std::string& container) {
+  int64_t limit = monotonic_ns() + kCreationLimit.value * 1'000'000;
+  while (true) {
+    (void)machine_.client.kill(container, {}, SIGKILL, /*all=*/true);
+    auto deleted = machine_.client.delete_task(container);
+    bool gone = !deleted.ok() && deleted.error().code == Code::kNotFound;
+    if ((deleted.ok() || gone) && !machine_.bundles.has(container)) return Ok;
+    bool late = monotonic_ns() > limit;
+    if (gone && (late || machine_.bundles.is_stale(container)))
+      return machine_.bundles.clear(container, machine_.cgroup(container));
+    // A conflict: SIGKILL is on its way.
+    if (!deleted.ok() && !gone && (late || deleted.error().code != Code::kConflict))
+      return std::move(deleted).error();
+    ::poll(nullptr, 0, kCreationPollMs);
+  }
 }
 
 Status Launcher::clear_state(const std::string& container) {

@@ -16,13 +16,22 @@ struct StartFailure {
   Error error;
 };
 
+// An engine that is just away says nothing about the job: the start is to be tried again.
+inline bool is_away(const StartFailure& failure) {
+  return failure.reason == api::Reason::kStartFailed && failure.error.code == Code::kUnavailable;
+}
+
 // Owned by the engine; methods are called on worker threads, for different containers at once.
 class Launcher {
  public:
   explicit Launcher(Machine& machine) : machine_(machine) {}
 
-  // nullopt: it runs. A failure has left nothing behind but its log folder.
+  // nullopt: it runs. A failure has left nothing behind but its log folder; one because containerd
+  // was away has left what the next launch of the same attempt goes on with.
   std::optional<StartFailure> launch(const engine::Launch& launch, const TaskPtr& task);
+  // Goes on with a start that was cut off: true when the container runs now, or has run; false when
+  // it never will and may be wiped. So that a program is started once, whoever dies meanwhile.
+  Result<bool> resume(const std::string& container);
   // Everything of a container that has no task any more, except its log. Ok when there is nothing.
   Status clear(const std::string& container, const std::string& project);
   // The same, and the task too.
@@ -31,6 +40,7 @@ class Launcher {
   Status clear_state(const std::string& container);
 
  private:
+  Status start_anew(const engine::Launch& launch, const Task& task);
   std::optional<StartFailure> start(const engine::Launch& launch, const TaskPtr& task);
   std::optional<StartFailure> find_image(const engine::Launch& launch, Image& image);
   Result<accel::cdi::ContainerEdits> find_devices(const engine::Launch& launch) const;
@@ -39,6 +49,8 @@ class Launcher {
   Status make_record(const engine::Launch& launch, const Image& image, const Value& spec,
                      const std::string& container) const;
   Result<Stdio> make_stdio(const engine::Launch& launch, const std::string& container) const;
+  Status end_task(const std::string& container);
+  std::string ready_path(const std::string& container) const;
   Status run(const engine::Launch& launch, const TaskPtr& task, const std::vector<Mount>& rootfs,
              const std::string& host_name);
 

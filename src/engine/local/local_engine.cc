@@ -13,8 +13,8 @@
 #include "base/text.h"
 #include "engine/local/cgroup.h"
 #include "engine/local/launcher.h"
+#include "engine/local/log/log_writer.h"
 #include "engine/local/log_reader.h"
-#include "engine/local/log_writer.h"
 #include "engine/local/machine.h"
 #include "engine/local/sessions.h"
 #include "engine/local/signals.h"
@@ -29,7 +29,7 @@ using engine::Launch;
 using engine::LogQuery;
 
 ImageSummary summary(const Image& image) {
-  auto reference = parse_reference(image.name);
+  auto reference = api::parse_reference(image.name);
   return {.reference = reference.ok() ? reference->familiar() : image.name,
           .digest = image.digest,
           .size_bytes = image.size_bytes,
@@ -115,6 +115,9 @@ class LocalEngine final : public engine::Engine {
 };
 
 Status LocalEngine::start(std::function<void(engine::Observation)> observe) {
+  if (!exists(machine_.options.log_writer))
+    return error(Code::kNotFound, cat("there is no ", machine_.options.log_writer), {},
+                 "it writes the containers' logs and belongs beside the tessera program");
   for (const char* name : {"/logs", "/state", "/net", "/images"})
     TRY_STATUS(make_directories(machine_.folder() + name, 0711));
   TRY_STATUS(make_directories(machine_.options.run_folder, 0711));
@@ -172,10 +175,7 @@ Status LocalEngine::ensure(const Launch& launch) {
     supervisor_->report_started(task);
     return Ok;
   }
-  // An engine that is just away says nothing about the job: the caller tries again.
-  bool away =
-      failure->reason == api::Reason::kStartFailed && failure->error.code == Code::kUnavailable;
-  if (away) return failure->error;
+  if (is_away(*failure)) return failure->error;
   supervisor_->report_failed(task, *failure);
   return Ok;
 }

@@ -14,15 +14,15 @@
 
 #include "engine/engine.h"
 #include "engine/local/containerd/containerd_process.h"
-#include "engine/local/log_format.h"
+#include "engine/local/log/log_format.h"
 
 namespace tessera::local {
 
 struct LocalOptions {
   std::string data_folder;
   std::string run_folder = "/run/tessera";  // sockets; short, and best on a tmpfs
-  // Run by containerd's shim as `program log-writer …` (log_writer.h).
-  std::string program = "/usr/bin/tessera";
+  // The program tessera-log-writer: run by containerd's shim for each container (log_writer.h).
+  std::string log_writer = "/usr/bin/tessera-log-writer";
 
   std::string node_name;  // the host name when empty
   std::string runc = "runc";

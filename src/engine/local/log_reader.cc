@@ -13,7 +13,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "engine/local/log_format.h"
+#include "engine/local/log/log_format.h"
 
 namespace tessera::local {
 

@@ -12,9 +12,9 @@
 #include <thread>
 
 #include "base/text.h"
-#include "engine/local/log_files.h"
+#include "engine/local/log/log_files.h"
+#include "engine/local/log/log_writer.h"
 #include "engine/local/log_reader.h"
-#include "engine/local/log_writer.h"
 
 namespace tessera::local {
 

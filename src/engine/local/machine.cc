@@ -27,6 +27,10 @@ Machine::Machine(LocalOptions wanted)
     : options(completed(std::move(wanted))),
       daemon(options.containerd),
       client(Containerd::connect(daemon.socket())),
+      bundles({.socket = daemon.socket(),
+               .state = options.containerd.run_folder + "/state",
+               .root = daemon.root(),
+               .runc = runc().root}),
       images(client, {.work_folder = folder() + "/images",
                       .storage_folder = daemon.root(),
                       .snapshotter = options.snapshotter,
@@ -54,6 +58,9 @@ std::string Machine::log_folder(const TaskRef& ref) const {
 }
 std::string Machine::cgroups_path(const std::string& container) const {
   return cat("/", private_name("tessera-", options.data_folder, {}), "/", container);
+}
+Cgroup Machine::cgroup(const std::string& container) const {
+  return {cgroups_path(container), host.cgroup_v2};
 }
 RuncOptions Machine::runc() const {
   return {.binary = options.runc, .root = options.run_folder + "/runc"};

@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 
+#include "engine/local/bundles.h"
 #include "engine/local/containerd/containerd.h"
 #include "engine/local/host.h"
 #include "engine/local/images/image_store.h"
@@ -36,11 +37,13 @@ struct Machine {
   std::string task_log_folder(const std::string& task) const;
   std::string log_folder(const TaskRef& ref) const;
   std::string cgroups_path(const std::string& container) const;
+  Cgroup cgroup(const std::string& container) const;
   RuncOptions runc() const;
 
   const LocalOptions options;
   ContainerdProcess daemon;
   Containerd client;
+  Bundles bundles;
   ImageStore images;
   Network network;
   HostLimits host;  // set by the engine's start()

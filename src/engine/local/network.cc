@@ -96,10 +96,18 @@ std::vector<std::string> files_in(const std::string& folder) {
 
 }  // namespace
 
-Network::Network(NetworkOptions options) : options_(std::move(options)) {}
+Network::Network(NetworkOptions options)
+    : options_(std::move(options)),
+      ready_(options_.folder, [this](const std::string& project, const std::string& name) {
+        return make_ready(project, name);
+      }) {}
 
 std::string Network::netns_path(const std::string& container) const {
-  return cat(options_.folder, "/ns/", container);
+  return namespace_path(ready_.name_of(container));
+}
+
+std::string Network::namespace_path(const std::string& name) const {
+  return cat(options_.folder, "/ns/", name);
 }
 
 std::string Network::lease_folder(const Subnet& subnet) const {
@@ -109,8 +117,13 @@ std::string Network::lease_folder(const Subnet& subnet) const {
 Status Network::start(const std::set<std::string>& live) {
   for (const char* name : {"/ns", "/leases", "/projects"})
     TRY_STATUS(make_directories(options_.folder + name, 0700));
-  collect_namespaces(live);
-  if (!options_.bridge) return Ok;
+  TRY_STATUS(ready_.start(live));
+  std::set<std::string> used;  // names of namespaces
+  for (const std::string& container : live) used.insert(ready_.name_of(container));
+  if (!options_.bridge) {
+    collect_namespaces(used);
+    return Ok;
+  }
   for (const char* plugin : {"bridge", "host-local"})
     if (!exists(cat(options_.plugins, "/", plugin)))
       return error(Code::kUnavailable,
@@ -120,7 +133,11 @@ Status Network::start(const std::set<std::string>& live) {
   TRY_STATUS(load_subnets());
   std::vector<std::string> projects;
   for (const auto& [project, subnet] : subnets_) projects.push_back(project);
-  for (const std::string& project : projects) collect_leases(project, live);
+  for (const std::string& project : projects) {
+    collect_leases(project, used);
+    used.merge(ready_.names(project));
+  }
+  collect_namespaces(used);
   return apply_rules();
 }
 
@@ -133,27 +150,32 @@ Status Network::load_subnets() {
   return Ok;
 }
 
-void Network::collect_namespaces(const std::set<std::string>& live) const {
-  for (const std::string& container : files_in(options_.folder + "/ns"))
-    if (!live.contains(container)) (void)remove_netns(netns_path(container));
+void Network::collect_namespaces(const std::set<std::string>& used) const {
+  for (const std::string& name : files_in(options_.folder + "/ns"))
+    if (!used.contains(name)) (void)remove_netns(namespace_path(name));
 }
 
-// Leases are files named by address that begin with the container's id; the plugin's own files
-// among them (lock, last_reserved_ip.0) are no addresses.
-void Network::collect_leases(const std::string& project, const std::set<std::string>& live) {
+// Leases are files named by address that begin with the name of a namespace; the plugin's own files
+// among them (lock, last_reserved_ip.0) are no addresses. A project without a container loses its
+// network, and what is ready for it.
+void Network::collect_leases(const std::string& project, const std::set<std::string>& used) {
   const Subnet subnet = subnets_[project];
+  std::map<std::string, std::string> leases;  // name -> address
   bool in_use = false;
-  for (const std::string& name : files_in(lease_folder(subnet))) {
-    in_addr address{};
-    if (::inet_pton(AF_INET, name.c_str(), &address) != 1) continue;
-    auto lease = read_file(cat(lease_folder(subnet), "/", name));
-    std::string container = lease.ok() ? std::string(trim(split(*lease, '\n')[0])) : "";
-    if (live.contains(container)) {
-      in_use = true;
-      continue;
-    }
-    auto gone = call_plugin("DEL", subnet, container);
-    if (!gone.ok()) log::warn(cat("cannot release address ", name, ": ", gone.error().text()));
+  for (const std::string& address : files_in(lease_folder(subnet))) {
+    in_addr parsed{};
+    if (::inet_pton(AF_INET, address.c_str(), &parsed) != 1) continue;
+    auto lease = read_file(cat(lease_folder(subnet), "/", address));
+    std::string name = lease.ok() ? std::string(trim(split(*lease, '\n')[0])) : "";
+    leases[name] = address;
+    in_use = in_use || used.contains(name);
+  }
+  if (!in_use) ready_.drop(project);
+  std::set<std::string> ready = ready_.names(project);
+  for (const auto& [name, address] : leases) {
+    if (used.contains(name) || ready.contains(name)) continue;
+    auto gone = call_plugin("DEL", subnet, name);
+    if (!gone.ok()) log::warn(cat("cannot release address ", address, ": ", gone.error().text()));
   }
   if (in_use) return;
   delete_bridge(subnet.bridge);
@@ -239,12 +261,12 @@ Value Network::plugin_config(const Subnet& subnet) const {
 }
 
 Result<Value> Network::call_plugin(const char* command, const Subnet& subnet,
-                                   const std::string& container) const {
-  std::string netns = netns_path(container);
+                                   const std::string& name) const {
+  std::string netns = namespace_path(name);
   bool there = exists(netns);
   TRY(ProgramOutput done, run_program({.argv = {options_.plugins + "/bridge"},
                                        .env = {{"CNI_COMMAND", command},
-                                               {"CNI_CONTAINERID", container},
+                                               {"CNI_CONTAINERID", name},
                                                {"CNI_NETNS", there ? netns : ""},
                                                {"CNI_IFNAME", "eth0"},
                                                {"CNI_PATH", options_.plugins}},
@@ -256,20 +278,37 @@ Result<Value> Network::call_plugin(const char* command, const Subnet& subnet,
   return error(Code::kUnavailable, cat("the network plugin failed: ", why));
 }
 
-Status Network::create_namespace(const std::string& container) const {
-  TRY_STATUS(remove_netns(netns_path(container)));
-  return create_netns(netns_path(container));
+Status Network::create_namespace(const std::string& project, const std::string& container) {
+  if (options_.bridge && ready_.take(project, container)) return Ok;
+  TRY_STATUS(remove_netns(namespace_path(container)));
+  return create_netns(namespace_path(container));
 }
 
 Result<std::string> Network::attach(const std::string& project, const std::string& container) {
   if (!options_.bridge) return std::string();
+  if (auto address = ready_.address_of(container)) return *address;
+  return connect(project, container);
+}
+
+void Network::top_up(const std::string& project) {
+  if (options_.bridge) ready_.top_up(project);
+}
+
+Result<std::string> Network::connect(const std::string& project, const std::string& name) {
   TRY(Subnet subnet, subnet_of(project));
-  TRY(Value result, call_plugin("ADD", subnet, container));
+  TRY(Value result, call_plugin("ADD", subnet, name));
   const Value* addresses = result.find("ips");
   std::string address;
   if (addresses && addresses->list() && !addresses->list()->empty())
     address = addresses->list()->front().text("address");
   return address.substr(0, address.find('/'));
+}
+
+Result<std::string> Network::make_ready(const std::string& project, const std::string& name) {
+  TRY_STATUS(create_netns(namespace_path(name)));
+  auto address = connect(project, name);
+  if (!address.ok()) (void)remove_netns(namespace_path(name));
+  return address;
 }
 
 Status Network::detach(const std::string& project, const std::string& container) {
@@ -279,11 +318,14 @@ Status Network::detach(const std::string& project, const std::string& container)
     auto known = subnets_.find(project);
     if (known != subnets_.end()) subnet = known->second;
   }
+  const std::string name = ready_.name_of(container);
   Status released = Ok;
   if (subnet)
-    if (auto done = call_plugin("DEL", *subnet, container); !done.ok()) released = done.error();
-  TRY_STATUS(remove_netns(netns_path(container)));
-  return released;
+    if (auto done = call_plugin("DEL", *subnet, name); !done.ok()) released = done.error();
+  TRY_STATUS(remove_netns(namespace_path(name)));
+  TRY_STATUS(released);
+  ready_.forget(container);
+  return Ok;
 }
 
 std::string Network::describe() const {

@@ -16,6 +16,7 @@
 #include "api/value.h"
 #include "base/result.h"
 #include "base/units.h"
+#include "engine/local/ready_networks.h"
 
 namespace tessera::local {
 
@@ -38,10 +39,13 @@ class Network {
   Status start(const std::set<std::string>& live);
 
   std::string netns_path(const std::string& container) const;
-  // A namespace with its loopback only. Made anew when there is one already.
-  Status create_namespace(const std::string& container) const;
+  // A namespace of the container's own: one that is connected already, where one is ready, else one
+  // with its loopback only. Made anew when there is one already.
+  Status create_namespace(const std::string& project, const std::string& container);
   // Connects the namespace to the project's network: the address it got, empty without a bridge.
   Result<std::string> attach(const std::string& project, const std::string& container);
+  // After a start, so that the next one of this project finds a namespace ready.
+  void top_up(const std::string& project);
   // Undoes both; Ok when there is nothing.
   Status detach(const std::string& project, const std::string& container);
 
@@ -55,17 +59,21 @@ class Network {
   Result<Subnet> subnet_of(const std::string& project);
   Result<std::string> choose_subnet() const;
   Status load_subnets();
-  void collect_leases(const std::string& project, const std::set<std::string>& live);
-  void collect_namespaces(const std::set<std::string>& live) const;
+  void collect_leases(const std::string& project, const std::set<std::string>& used);
+  void collect_namespaces(const std::set<std::string>& used) const;
+  std::string namespace_path(const std::string& name) const;
+  Result<std::string> connect(const std::string& project, const std::string& name);
+  Result<std::string> make_ready(const std::string& project, const std::string& name);
   Status apply_rules() const;
   Value plugin_config(const Subnet& subnet) const;
   Result<Value> call_plugin(const char* command, const Subnet& subnet,
-                            const std::string& container) const;
+                            const std::string& name) const;
   std::string lease_folder(const Subnet& subnet) const;
 
   const NetworkOptions options_;
   std::mutex mutex_;
   std::map<std::string, Subnet> subnets_;  // by project
+  ReadyNetworks ready_;                    // last: its thread uses the others
 };
 
 }  // namespace tessera::local

@@ -4,11 +4,20 @@
 #include <sys/types.h>
 
 #include <string>
+#include <vector>
 
 namespace tessera::local {
 
-// The shim of a container of the containerd at `socket`; 0 when there is none. It is found by its
-// command line, since this containerd keeps no number of it that could be trusted after a crash.
+struct Shim {
+  pid_t pid = 0;
+  std::string container;
+};
+
+// All shims of the containerd at `socket`, those included that are just starting or that it has
+// forgotten. They are found by their command line, since this containerd keeps no number of them
+// that could be trusted after a crash.
+std::vector<Shim> find_shims(const std::string& socket);
+// One of a container; 0 when there is none.
 pid_t find_shim(const std::string& socket, const std::string& container);
 
 }  // namespace tessera::local

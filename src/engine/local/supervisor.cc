@@ -49,7 +49,8 @@ Supervisor::~Supervisor() {
 
 Status Supervisor::start() {
   TRY(std::set<std::string> live, adopt_all());
-  collect(live);
+  collect();
+  collect_files(live);
   TRY_STATUS(machine_.network.start(live));
   events_ = std::make_unique<Subscription>(machine_.client,
                                            [this](const Event& event) { on_event(event); });
@@ -66,20 +67,24 @@ Result<std::set<std::string>> Supervisor::adopt_all() {
   for (const ContainerRecord& record : records) {
     auto found = by_container.find(record.id);
     const TaskInfo* info = found == by_container.end() ? nullptr : found->second;
-    if (adopt(record, info))
-      live.insert(record.id);
-    else
-      drop_unstarted(record);
+    if (adopt(record, info)) live.insert(record.id);
   }
   return live;
+}
+
+// A container that was to be started when the last server ended is started now.
+bool Supervisor::goes_on(const ContainerRecord& record, const TaskInfo* info) {
+  if (!info) return false;
+  if (info->state != TaskState::kCreated) return true;
+  auto resumed = launcher_.resume(record.id);
+  return resumed.ok() && *resumed;
 }
 
 bool Supervisor::adopt(const ContainerRecord& record, const TaskInfo* info) {
   auto attempt = to_int(label(record, kAttemptLabel));
   std::string id = label(record, kTaskLabel);
   std::string exit = label(record, kExitLabel);
-  bool was_started = info && info->state != TaskState::kCreated;
-  if (!attempt || id.empty() || (exit.empty() && !was_started)) return false;
+  if (!attempt || id.empty() || (exit.empty() && !goes_on(record, info))) return false;
   TaskPtr task =
       make_task({id, *attempt}, label(record, kProjectLabel), label(record, kStdinLabel) == "open");
   task->step = Step::kRunning;
@@ -95,13 +100,27 @@ bool Supervisor::adopt(const ContainerRecord& record, const TaskInfo* info) {
   return true;
 }
 
-// A start that a crash interrupted, or what a reboot left: list() will not name it.
-void Supervisor::drop_unstarted(const ContainerRecord& record) {
-  Status wiped = launcher_.wipe(record.id, label(record, kProjectLabel));
-  if (!wiped.ok()) log::warn(cat("something is left of ", record.id, ": ", wiped.error().text()));
+void Supervisor::wipe(const std::string& container, const std::string& project) {
+  Status wiped = launcher_.wipe(container, project);
+  if (!wiped.ok()) log::warn(cat("something is left of ", container, ": ", wiped.error().text()));
 }
 
-void Supervisor::collect(const std::set<std::string>& live) {
+// Whatever there is of containers that are none of ours: a start that a crash interrupted, what a
+// reboot left, what containerd forgot. list() will not name it. First what there is, then which are
+// ours: one that is begun meanwhile is not taken for a stray.
+void Supervisor::collect() {
+  std::map<std::string, std::string> found;  // container -> its project, where that is known
+  for (const std::string& container : machine_.bundles.list()) found[container];
+  auto infos = machine_.client.tasks();
+  for (const TaskInfo& info : infos.ok() ? *infos : std::vector<TaskInfo>{}) found[info.container];
+  auto records = machine_.client.containers();
+  for (const ContainerRecord& record : records.ok() ? *records : std::vector<ContainerRecord>{})
+    found[record.id] = label(record, kProjectLabel);
+  for (const auto& [container, project] : found)
+    if (!machine_.tasks.find_container(container)) wipe(container, project);
+}
+
+void Supervisor::collect_files(const std::set<std::string>& live) {
   auto snapshots = machine_.client.snapshots(machine_.options.snapshotter);
   for (const SnapshotInfo& snapshot : snapshots.ok() ? *snapshots : std::vector<SnapshotInfo>{}) {
     auto root = snapshot.labels.find("containerd.io/gc.root");
@@ -149,6 +168,7 @@ void Supervisor::relist() {
     if (info.state != TaskState::kStopped) running.insert(info.container);
   for (const TaskPtr& task : machine_.tasks.all())
     if (!running.contains(task->container)) look_at(task);
+  collect();
 }
 
 // Finishes it if it has ended.
@@ -219,7 +239,7 @@ void Supervisor::finish(const TaskPtr& task, std::optional<Exit> seen) {
 // Reports the end once nothing of it runs any more; false when that must be tried again.
 bool Supervisor::put_away(const TaskPtr& task, const Ending& ending) {
   Exit exit = ending.exit.value_or(Exit{kLostCode, wall_now()});
-  Cgroup cgroup(machine_.cgroups_path(task->container), machine_.host.cgroup_v2);
+  Cgroup cgroup = machine_.cgroup(task->container);
   bool oom = cgroup.was_out_of_memory() || machine_.tasks.update([&] { return task->oom_seen; });
   // First, so that the code outlives what comes next.
   Status kept = machine_.client.set_container_labels(
@@ -301,7 +321,7 @@ void Supervisor::force(const TaskPtr& task) {
   if (machine_.tasks.update([&] { return task->ended(); })) return;
   log::warn(cat(task->container, " does not end; killing its shim"));
   kill_shim(task);
-  Cgroup(machine_.cgroups_path(task->container), machine_.host.cgroup_v2).kill();
+  machine_.cgroup(task->container).kill();
   look_at(task);
   workers_.run([this, task] { force(task); }, kKillLimit);
 }

@@ -39,8 +39,10 @@ class Supervisor {
  private:
   Result<std::set<std::string>> adopt_all();
   bool adopt(const ContainerRecord& record, const TaskInfo* info);
-  void drop_unstarted(const ContainerRecord& record);
-  void collect(const std::set<std::string>& live);
+  bool goes_on(const ContainerRecord& record, const TaskInfo* info);
+  void wipe(const std::string& container, const std::string& project);
+  void collect();
+  void collect_files(const std::set<std::string>& live);
 
   void on_event(const Event& event);
   void relist();

@@ -5,11 +5,13 @@
 #include <signal.h>
 
 #include <filesystem>
+#include <set>
 #include <thread>
 
 #include "base/text.h"
 #include "engine/conformance_stage.h"
-#include "engine/local/log_format.h"
+#include "engine/local/log/log_format.h"
+#include "engine/local/netns.h"
 #include "engine/local/network.h"
 #include "engine/local/shims.h"
 #include "engine/local/task_table.h"
@@ -180,7 +182,7 @@ TEST_F(Faults, WhatACrashLeavesIsCollected) {
   {
     Network network(wanted);
     ASSERT_TRUE(network.start({}).ok());
-    ASSERT_TRUE(network.create_namespace("ghost").ok());
+    ASSERT_TRUE(network.create_namespace("haunted", "ghost").ok());
     auto address = network.attach("haunted", "ghost");
     ASSERT_TRUE(address.ok()) << address.error().text();
     EXPECT_TRUE(address->starts_with("10.137.")) << *address;
@@ -200,6 +202,68 @@ TEST_F(Faults, WhatACrashLeavesIsCollected) {
   EXPECT_FALSE(daemon().client().snapshot("overlayfs", "ghost.1").ok());
 }
 
+// A container as a start leaves it that was cut off right before its last step.
+void create_like(const Containerd& client, const std::string& model, const engine::TaskRef& ref) {
+  auto record = client.container(model);
+  ASSERT_TRUE(record.ok());
+  auto parent = client.snapshot(record->snapshotter, record->snapshot_key);
+  ASSERT_TRUE(parent.ok());
+  record->id = record->snapshot_key = container_id(ref);
+  record->labels["tessera.dev/task"] = ref.task;
+  record->spec_json = replace_all(record->spec_json, model, record->id);
+  auto mounts = client.prepare_snapshot(record->snapshotter, record->id, parent->parent,
+                                        {{"containerd.io/gc.root", "tessera"}});
+  ASSERT_TRUE(mounts.ok());
+  Status made = client.create_container(*record);
+  ASSERT_TRUE(made.ok()) << made.error().text();
+  auto created = client.create_task(record->id, *mounts, {}, record->runc);
+  ASSERT_TRUE(created.ok()) << created.error().text();
+}
+
+TEST_F(Faults, AStartThatWasCutOffAtItsLastStepGoesOn) {
+  Launch model = fixture_->script({"model", 1}, "trap 'exit 3' TERM; sleep 3600 & wait");
+  stage_->run_until_started(model);
+  fixture_->stop_engine();
+  engine::TaskRef ready{"ready", 1}, unready{"unready", 1};
+  for (const engine::TaskRef& ref : {ready, unready}) {
+    std::string state = options_.data_folder + "/engine/state/";
+    std::filesystem::copy(state + container_id(model.ref), state + container_id(ref));
+    ASSERT_TRUE(create_netns(cat(options_.data_folder, "/engine/net/ns/", container_id(ref))).ok());
+    ASSERT_NO_FATAL_FAILURE(create_like(daemon().client(), container_id(model.ref), ref));
+  }
+  std::filesystem::remove(options_.data_folder + "/engine/state/unready.1/ready");
+
+  stage_->restart();
+  auto running = engine().list();
+  ASSERT_TRUE(running.ok());
+  std::set<std::string> tasks;
+  for (const engine::Running& one : *running)
+    if (one.started) tasks.insert(one.ref.task);
+  EXPECT_EQ(tasks, (std::set<std::string>{"model", "ready"}));
+  EXPECT_FALSE(daemon().client().container("unready.1").ok());
+  auto info = daemon().client().task("ready.1");
+  ASSERT_TRUE(info.ok());
+  EXPECT_EQ(info->state, TaskState::kRunning);
+}
+
+TEST_F(Faults, ABundleThatTheDaemonHasForgottenStandsInNobodysWay) {
+  std::string bundle = cat(daemon().folder(), "/r/state/io.containerd.runtime.v2.task/tessera/");
+  // As a daemon leaves it that was killed between making the folder and starting the shim.
+  for (const char* name : {"forgotten.1", "stray.1"})
+    ASSERT_TRUE(make_directories(bundle + name + "/rootfs").ok());
+  pid_t before = daemon().pid();
+  daemon().kill();
+  Launch launch = fixture_->script({"forgotten", 1}, "exit 6");
+  Status started = engine().ensure(launch);
+  while (!started.ok() && started.error().code == Code::kUnavailable)
+    started = engine().ensure(launch);
+  EXPECT_TRUE(started.ok());
+  EXPECT_NE(daemon().pid(), before);
+  EXPECT_EQ(stage_->await(launch.ref, What::kExited).exit_code, 6);
+  stage_->restart();
+  EXPECT_FALSE(exists(bundle + "stray.1"));
+}
+
 TEST_F(Faults, AddressesComeBack) {
   Launch launch = fixture_->script({"addressed", 1}, "hostname -i");
   launch.project = "fresh";
@@ -208,6 +272,7 @@ TEST_F(Faults, AddressesComeBack) {
     stage_->run_to_end(launch);
     EXPECT_TRUE(engine().remove(launch.ref).ok());
   }
+  stage_->restart();  // what was ready for the next container of this project goes, too
   int leases = 0;
   for (const auto& entry :
        std::filesystem::recursive_directory_iterator(options_.data_folder + "/engine/net/leases"))

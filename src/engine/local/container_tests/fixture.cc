@@ -85,7 +85,7 @@ Setting& Setting::get() {
 LocalOptions Setting::options() const {
   return {.data_folder = folder() + "/e",
           .run_folder = folder() + "/run",
-          .program = std::filesystem::read_symlink("/proc/self/exe"),
+          .log_writer = TESSERA_BINARY_DIR "/src/apps/tessera-log-writer",
           .node_name = "test-node",
           .name_servers = {"192.0.2.53"},
           .containerd = {.data_folder = folder() + "/d", .run_folder = folder() + "/r"}};

@@ -5,14 +5,10 @@
 #include <memory>
 
 #include "base/log.h"
-#include "engine/local/log_writer.h"
 #include "fixture.h"
 
 int main(int argc, char** argv) {
   using namespace tessera::local;
-  // As the program that containerd's shim starts for each container's log.
-  if (argc > 2 && std::string_view(argv[1]) == "log-writer")
-    return run_log_writer({argv + 2, argv + argc});
   testing::InitGoogleTest(&argc, argv);
   ::signal(SIGPIPE, SIG_IGN);  // as the server does
   std::unique_ptr<Setting> setting;

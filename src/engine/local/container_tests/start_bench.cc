@@ -15,7 +15,6 @@
 #include "base/clock.h"
 #include "base/process.h"
 #include "base/text.h"
-#include "engine/local/log_writer.h"
 #include "engine/local/netns.h"
 #include "engine/local/spec.h"
 #include "fixture.h"
@@ -130,8 +129,6 @@ void run(int runs) {
 
 int main(int argc, char** argv) {
   using namespace tessera::local;
-  if (argc > 2 && std::string_view(argv[1]) == "log-writer")
-    return run_log_writer({argv + 2, argv + argc});
   if (auto missing = Setting::missing(); !missing.empty()) {
     std::fprintf(stderr, "%s\n", missing.c_str());
     return 1;

@@ -51,6 +51,7 @@ struct KnownText {
 constexpr KnownText kKnownTexts[] = {
     {"no space left on device", Code::kExhausted},
     {"cannot delete a running process", Code::kConflict},
+    {": file exists", Code::kAlreadyExists},  // a bundle that a crash has left
 };
 
 Code code_of(const grpc::Status& status) {

@@ -150,11 +150,16 @@ class ContainerdProcess::Impl {
     return lock;
   }
 
-  // The running daemon. Its pid file may be missing when we died between starting and noting it.
+  // The running daemon. We may have died between starting and noting it: then it is noted now.
   Fd find() const {
     if (Fd process = process_of_pid_file(pid_file())) return process;
     pid_t pid = listener_of(socket());
-    return pid > 0 ? open_process(pid) : Fd();
+    if (pid <= 0) pid = process_with_arguments({options_.program, "--config", config_file()});
+    if (pid <= 0) return Fd();
+    Fd process = open_process(pid);
+    // A pid file that cannot be written only makes the next find() look as hard as this one.
+    if (process) (void)write_pid_file(pid_file(), pid);
+    return process;
   }
 
   Status ensure() {

@@ -9,6 +9,7 @@ extern "C" {  // the header of glibc 2.36 does not say so itself
 }
 
 #include <cstring>
+#include <filesystem>
 
 #include "base/text.h"
 
@@ -44,6 +45,19 @@ Fd process_of_pid_file(const std::string& path) {
   bool same = process && start_time(static_cast<pid_t>(*pid)) == words[1];
   if (!same || has_ended(process, 0)) return {};
   return process;
+}
+
+pid_t process_with_arguments(const std::vector<std::string>& argv) {
+  std::string wanted;
+  for (const std::string& word : argv) wanted += word + '\0';
+  std::error_code failure;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", failure)) {
+    auto pid = to_int(entry.path().filename().string());
+    if (!pid) continue;
+    auto line = read_file(entry.path() / "cmdline");
+    if (line.ok() && *line == wanted) return static_cast<pid_t>(*pid);
+  }
+  return 0;
 }
 
 pid_t listener_of(const std::string& socket) {

@@ -22,11 +22,4 @@ std::string sha256_digest(std::string_view bytes) {
   return out;
 }
 
-bool is_sha256_digest(std::string_view text) {
-  if (!text.starts_with(kPrefix)) return false;
-  text.remove_prefix(kPrefix.size());
-  return text.size() == size_t{2} * SHA256_DIGEST_LENGTH &&
-         text.find_first_not_of(kHex) == std::string_view::npos;
-}
-
 }  // namespace tessera::local

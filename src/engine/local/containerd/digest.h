@@ -7,6 +7,5 @@
 namespace tessera::local {
 
 std::string sha256_digest(std::string_view bytes);
-bool is_sha256_digest(std::string_view text);
 
 }  // namespace tessera::local

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "api/image_reference.h"
 #include "base/text.h"
 #include "engine/local/containerd/digest.h"
 #include "wire/json.h"
@@ -60,7 +61,7 @@ Result<Descriptor> to_descriptor(const Value* value, std::string_view what) {
   if (value == nullptr || value->map() == nullptr) return broken(cat("it has no ", what));
   const Value* size = value->find("size");
   Descriptor out{value->text("mediaType"), value->text("digest"), 0};
-  if (!is_sha256_digest(out.digest))
+  if (!api::is_sha256_digest(out.digest))
     return broken(cat("the digest of its ", what, " is ", quoted(out.digest)));
   if (size == nullptr || size->integer() == nullptr || *size->integer() < 0)
     return broken(cat("its ", what, " has no size"));
@@ -145,7 +146,7 @@ Result<ImageConfig> parse_image_config(std::string_view json) {
   if (const Value* rootfs = document.find("rootfs"))
     out.diff_ids = strings(rootfs->find("diff_ids"));
   for (const std::string& diff_id : out.diff_ids)
-    if (!is_sha256_digest(diff_id)) return broken(cat("it has the diff id ", quoted(diff_id)));
+    if (!api::is_sha256_digest(diff_id)) return broken(cat("it has the diff id ", quoted(diff_id)));
   const Value* config = document.find("config");
   if (config == nullptr) return out;
   out.env = strings(config->find("Env"));

@@ -31,7 +31,7 @@ ImageStore::ImageStore(Containerd client, ImageStoreOptions options)
 
 Result<Image> ImageStore::pull(std::string_view text, const RegistryLogin& login,
                                const ImageProgressSink& progress) {
-  TRY(Reference reference, parse_reference(text));
+  TRY(Reference reference, api::parse_reference(text));
   return pulls_.run(flight_key(reference, login), progress,
                     [&](const ImageProgressSink& all) { return pull_now(reference, login, all); });
 }
@@ -51,7 +51,7 @@ Result<Image> ImageStore::pull_now(const Reference& reference, const RegistryLog
 
 bool ImageStore::plain_http(const Reference& reference) const {
   const auto& allowed = options_.insecure_registries;
-  return is_loopback_registry(reference.registry) ||
+  return api::is_loopback_registry(reference.registry) ||
          std::find(allowed.begin(), allowed.end(), reference.registry) != allowed.end();
 }
 
@@ -107,7 +107,7 @@ int64_t ImageStore::reuse_layers(const Manifest& manifest, const std::string& bl
 }
 
 Result<Image> ImageStore::resolve(std::string_view text) {
-  TRY(Reference reference, parse_reference(text));
+  TRY(Reference reference, api::parse_reference(text));
   TRY(ImageRecord record, find(reference));
   TRY(Image image, describe(record));
   TRY_STATUS(ingest_.restore(record.target.digest, image.config));
@@ -121,7 +121,7 @@ Result<ImageRecord> ImageStore::find(const Reference& reference) const {
   if (!reference.digest.empty()) {
     TRY(std::vector<ImageRecord> records, client_.images());
     for (ImageRecord& record : records) {
-      Result<Reference> other = parse_reference(record.name);
+      Result<Reference> other = api::parse_reference(record.name);
       if (other.ok() && other->name() == reference.name() &&
           record.target.digest == reference.digest)
         return std::move(record);
@@ -172,7 +172,7 @@ Result<std::vector<Image>> ImageStore::list() {
 }
 
 Status ImageStore::remove(std::string_view text) {
-  TRY(Reference reference, parse_reference(text));
+  TRY(Reference reference, api::parse_reference(text));
   TRY(ImageRecord record, find(reference));
   TRY_STATUS(client_.delete_image(record.name, /*collect=*/true));
   std::lock_guard lock(mutex_);

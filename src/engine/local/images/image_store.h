@@ -9,11 +9,11 @@
 #include <string_view>
 #include <vector>
 
+#include "api/image_reference.h"
 #include "base/result.h"
 #include "engine/local/containerd/containerd.h"
 #include "engine/local/images/documents.h"
 #include "engine/local/images/ingest.h"
-#include "engine/local/images/reference.h"
 #include "engine/local/images/single_flight.h"
 #include "engine/local/images/skopeo.h"
 

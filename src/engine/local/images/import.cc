@@ -40,7 +40,7 @@ bool is_whole_name(std::string_view name) {
 Result<std::string> name_for(std::string_view given, const std::string& inside) {
   if (given.empty() && !is_whole_name(inside))
     return error(Code::kInvalid, "the image in it has no name", {}, "say which name to give it");
-  TRY(Reference reference, parse_reference(given.empty() ? inside : given));
+  TRY(Reference reference, api::parse_reference(given.empty() ? inside : given));
   return reference.text();
 }
 

@@ -6,11 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "api/image_reference.h"
 #include "base/process.h"
 #include "base/result.h"
-#include "engine/local/images/reference.h"
 
 namespace tessera::local {
+
+using api::Reference;
 
 struct RegistryLogin {
   std::string user, password;  // empty: what auth_json says, else anonymous

@@ -1,8 +1,8 @@
-#include "engine/local/images/reference.h"
+#include "api/image_reference.h"
 
 #include <gtest/gtest.h>
 
-namespace tessera::local {
+namespace tessera::api {
 namespace {
 
 constexpr const char* kDigest =
@@ -99,4 +99,4 @@ TEST(ReferenceTest, KnowsTheMachineItself) {
 }
 
 }  // namespace
-}  // namespace tessera::local
+}  // namespace tessera::api

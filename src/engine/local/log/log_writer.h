@@ -8,21 +8,22 @@
 #include <vector>
 
 #include "base/result.h"
-#include "engine/local/log_format.h"
+#include "engine/local/log/log_format.h"
 
 namespace tessera::local {
 
-// The log URI for containerd: runs `program log-writer <argument>`. containerd passes on one
-// argument (the query of the URI is a map without order), so it carries the limits as well.
+// The log URI for containerd: runs `program log <argument>`. containerd passes on one argument (the
+// query of the URI is a map without order), so it carries the limits as well.
 std::string log_writer_uri(const std::string& program, const std::string& folder,
                            const LogLimits& limits);
 
-// Makes what the writer needs in the folder of an attempt.
+// Makes what the writer needs in the folder of an attempt that is about to start. What an earlier
+// try of this attempt has said is removed: its program never ran.
 Status prepare_log_folder(const std::string& folder);
 
 // For a container whose standard input is open: the shim does not start a writer then, it only
-// passes on between pipes. `program log-writer <argument> <pipe> <pipe>` reads stdout and stderr
-// from those named pipes and, once it has opened them, goes on in the background.
+// passes on between pipes. `program log <argument> <pipe> <pipe>` reads stdout and stderr from
+// those named pipes and, once it has opened them, goes on in the background.
 Status start_log_writer(const std::string& program, const std::string& folder,
                         const LogLimits& limits, const std::string& out_pipe,
                         const std::string& err_pipe);

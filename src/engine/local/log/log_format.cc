@@ -1,4 +1,4 @@
-#include "engine/local/log_format.h"
+#include "engine/local/log/log_format.h"
 
 #include <algorithm>
 #include <cstdio>

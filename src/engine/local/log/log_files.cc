@@ -1,4 +1,4 @@
-#include "engine/local/log_files.h"
+#include "engine/local/log/log_files.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "base/file.h"
-#include "engine/local/log_format.h"
+#include "engine/local/log/log_format.h"
 
 namespace tessera::local {
 

@@ -1,12 +1,11 @@
-#include "engine/local/images/reference.h"
+#include "api/image_reference.h"
 
 #include <algorithm>
 #include <cctype>
 
 #include "base/text.h"
-#include "engine/local/containerd/digest.h"
 
-namespace tessera::local {
+namespace tessera::api {
 
 namespace {
 
@@ -90,6 +89,12 @@ Status check_repository(std::string_view whole, std::string_view repository) {
 
 }  // namespace
 
+bool is_sha256_digest(std::string_view text) {
+  constexpr std::string_view kPrefix = "sha256:";
+  return text.size() == kPrefix.size() + 64 && text.starts_with(kPrefix) &&
+         text.find_first_not_of("0123456789abcdef", kPrefix.size()) == std::string_view::npos;
+}
+
 std::string Reference::text() const {
   return digest.empty() ? cat(name(), ":", tag) : cat(name(), "@", digest);
 }
@@ -150,4 +155,4 @@ bool is_loopback_registry(std::string_view registry) {
   return host == "localhost" || (host.starts_with("127.") && split(host, '.').size() == 4);
 }
 
-}  // namespace tessera::local
+}  // namespace tessera::api

@@ -6,7 +6,7 @@
 
 #include "base/result.h"
 
-namespace tessera::local {
+namespace tessera::api {
 
 struct Reference {
   std::string registry;    // "docker.io", "localhost:5000"
@@ -25,7 +25,10 @@ struct Reference {
 // kInvalid with a sentence that says what is wrong with it.
 Result<Reference> parse_reference(std::string_view text);
 
+// "sha256:" and 64 lower-case hex digits.
+bool is_sha256_digest(std::string_view text);
+
 // Whether a registry is this machine, where docker accepts plain http too.
 bool is_loopback_registry(std::string_view registry);
 
-}  // namespace tessera::local
+}  // namespace tessera::api

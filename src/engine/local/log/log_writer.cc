@@ -1,4 +1,4 @@
-#include "engine/local/log_writer.h"
+#include "engine/local/log/log_writer.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -18,9 +18,10 @@
 #include <thread>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/process.h"
 #include "base/text.h"
-#include "engine/local/log_files.h"
+#include "engine/local/log/log_files.h"
 
 namespace tessera::local {
 
@@ -39,6 +40,9 @@ constexpr std::chrono::milliseconds kStall{2000};
 constexpr std::chrono::milliseconds kPartialFlush{60};
 // After SIGTERM nothing writes any more, but what the pipes hold is still read.
 constexpr int kDrainReads = 64;
+// How long the writer of an earlier try may take to end.
+constexpr std::chrono::milliseconds kWriterEnd{1'000};
+constexpr int kWriterPollMs = 5;
 
 struct Chunk {
   int stream = 1;
@@ -232,7 +236,7 @@ void write_log(const Arguments& arguments, const Fd& signals) {
 
 std::string log_writer_uri(const std::string& program, const std::string& folder,
                            const LogLimits& limits) {
-  return cat("binary://", escape(program), "?log-writer=", escape(argument_of(folder, limits)));
+  return cat("binary://", escape(program), "?log=", escape(argument_of(folder, limits)));
 }
 
 Status prepare_log_folder(const std::string& folder) {
@@ -240,14 +244,21 @@ Status prepare_log_folder(const std::string& folder) {
   std::string path = log_lock_path(folder);
   Fd lock(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0640));
   if (!lock) return errno_error(cat("create ", path));
+  std::vector<int64_t> old = log_file_numbers(folder);
+  if (old.empty()) return Ok;
+  // Its writer ends with the shim that has just ended; a writer that hangs is not waited for.
+  int64_t limit = monotonic_ns() + kWriterEnd.count() * 1'000'000;
+  while (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0 && monotonic_ns() < limit)
+    ::poll(nullptr, 0, kWriterPollMs);
+  for (int64_t number : old) ::unlink(log_file_path(folder, number).c_str());
   return Ok;
 }
 
 Status start_log_writer(const std::string& program, const std::string& folder,
                         const LogLimits& limits, const std::string& out_pipe,
                         const std::string& err_pipe) {
-  TRY(ProgramOutput ran, run_program({.argv = {program, "log-writer", argument_of(folder, limits),
-                                               out_pipe, err_pipe}}));
+  TRY(ProgramOutput ran,
+      run_program({.argv = {program, "log", argument_of(folder, limits), out_pipe, err_pipe}}));
   if (ran.exit_code == 0) return Ok;
   return error(Code::kInternal, cat("the log writer failed: ", trim(ran.err)));
 }
