@@ -242,6 +242,9 @@ Status Launcher::clear(const std::string& container, const std::string& project)
   note(machine_.client.delete_container(container));
   note(machine_.client.remove_snapshot(machine_.options.snapshotter, container));
   note(clear_state(container));
+  // A containerd that was killed in the middle of a deletion has forgotten it.
+  if (machine_.bundles.has(container))
+    note(machine_.bundles.clear(container, machine_.cgroup(container)));
   machine_.bundles.remove_socket(container);
   return first;
 }
@@ -260,8 +263,11 @@ Result<bool> Launcher::resume(const std::string& container) {
     return std::move(info).error();
   };
   TRY(TaskState before, state());
-  if (before != TaskState::kCreated) return before != TaskState::kUnknown;
-  if (!exists(ready_path(container))) return false;
+  if (before == TaskState::kUnknown) return false;
+  // Stopped without having been started: what was to become the program died with containerd.
+  bool may_have_run = before != TaskState::kCreated && before != TaskState::kStopped;
+  if (!may_have_run && !exists(ready_path(container))) return false;
+  if (before != TaskState::kCreated) return true;
   auto started = machine_.client.start(container);
   if (started.ok()) return true;
   // The start that was cut off may have gone through meanwhile.

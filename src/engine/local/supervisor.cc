@@ -75,7 +75,7 @@ Result<std::set<std::string>> Supervisor::adopt_all() {
 // A container that was to be started when the last server ended is started now.
 bool Supervisor::goes_on(const ContainerRecord& record, const TaskInfo* info) {
   if (!info) return false;
-  if (info->state != TaskState::kCreated) return true;
+  if (info->state == TaskState::kRunning) return true;
   auto resumed = launcher_.resume(record.id);
   return resumed.ok() && *resumed;
 }
