@@ -124,7 +124,7 @@ TEST_F(Sim, MistakesNameFieldAndLine) {
       {"devices: [{}]\nfaults:\n- {device: 0, is: Lost, fromScan: 3, toScan: 2}\n",
        "faults[0].toScan", "before fromScan (line 3)"},
       {"devices: [{}]\nfaults:\n- {device: 0, is: Slow, delay: 11s}\n", "faults[0].delay",
-       "at most 10000"},
+       "at most 10s, not 11s"},
       {"many", "", "'many' must be a count of 1 to 256 and a model"},
       {"2x Huge", "devices[0].memory", "does not end in its size"},
       {"devices: [", "", "line 1"},

@@ -242,7 +242,10 @@ TEST_F(Local, ProjectsDoNotReachEachOther) {
   friendly.project = "red";
   stranger.project = "blue";
   EXPECT_EQ(output_of(friendly), "hello\n");
-  EXPECT_TRUE(output_of(stranger).ends_with("no answer\n"));
+  // The shell's own words of what its parts died of may come before or after.
+  std::string stranger_says = output_of(stranger);
+  EXPECT_NE(stranger_says.find("no answer\n"), std::string::npos) << stranger_says;
+  EXPECT_EQ(stranger_says.find("hello"), std::string::npos) << stranger_says;
   EXPECT_NE(output_of("resolver", "cat /etc/resolv.conf").find("192.0.2.53"), std::string::npos);
 }
 
@@ -318,10 +321,10 @@ TEST_F(Local, D10_StopReachesTheChildrenOfAShell) {
   await_line(launch.ref, "waiting");
   ASSERT_TRUE(engine().stop(launch.ref, "SIGTERM", Millis{600'000}).ok());
   EXPECT_EQ(stage_->await(launch.ref, What::kExited).exit_code, 0);
-  // Between the two the shell may say that the sleep was ended.
+  // In between or after them the shell may say that the sleep was ended.
   std::string log = stage_->log({.ref = launch.ref});
   EXPECT_NE(log.find("checkpoint saved\n"), std::string::npos) << log;
-  EXPECT_TRUE(log.ends_with("over\n")) << log;
+  EXPECT_NE(log.find("over\n"), std::string::npos) << log;
 }
 
 TEST_F(Local, TerminalsHaveASizeAndAnInput) {
