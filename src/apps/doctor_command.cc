@@ -32,12 +32,11 @@ Result<int> examine(cli::Context& context, const cli::Args& args) {
                                           .sim_file = {},
                                           .nvml_library = args.text("nvml"),
                                           .nvml_probe = {},
-                                          .host_root = args.text("root")});
-  monitor::Report report = monitor::examine(
-      {.root = args.text("root"),
-       .data_folder = data,
-       .providers = &providers,
-       .kernel_log = args.text("root").empty() ? monitor::read_kernel_log() : std::string()});
+                                          .host_root = {}});
+  monitor::Report report = monitor::examine({.root = {},
+                                             .data_folder = data,
+                                             .providers = &providers,
+                                             .kernel_log = monitor::read_kernel_log()});
   if (args.text("output") == "json") {
     context.console.print(cat(wire::to_json(schema::encode(report), 2), "\n"));
   } else {
@@ -64,7 +63,6 @@ cli::Command doctor_command() {
                      cat("Folder of the server; ", kDefaultData, " when not given."),
                      {}},
                     {"nvml", 0, "PATH", "NVML library; libnvidia-ml.so.1 when not given.", {}},
-                    {"root", 0, "FOLDER", "Examine the machine that lies under this folder.", {}},
                     {"output", 'o', "FORMAT", "How to print.", {"text", "json"}}},
           .run = examine,
           .connects = false};

@@ -13,9 +13,6 @@ namespace {
 
 // More than any machine holds; a count above it is garbage.
 constexpr unsigned kDeviceLimit = 256;
-// 16 TiB: far above any device, far below the blanks that the library uses for "unknown"
-// (140737488355328, 9223372036854775794 and relatives).
-constexpr unsigned long long kMemoryLimitBytes = 1ull << 44;
 // Of the highest NUMA node that we ask for.
 constexpr unsigned kNodeWords = 16;
 constexpr unsigned kMinorLimit = 1u << 20;

@@ -13,6 +13,10 @@
 
 namespace tessera::accel::nvidia {
 
+// 16 TiB: far above any device, far below the blanks that the library uses for "unknown"
+// (140737488355328, 9223372036854775794 and relatives).
+inline constexpr unsigned long long kMemoryLimitBytes = 1ull << 44;
+
 struct LinkFacts {
   PciAddress peer;
   std::string type;  // "NV4", "PIX", "SYS", … as nvidia-smi topo prints it

@@ -10,7 +10,6 @@ namespace {
 // More programs than any device runs; NVML is asked for them until there is room for all.
 constexpr unsigned kProcessLimit = 4096;
 constexpr unsigned kCelsiusLimit = 200, kWattsLimit = 10'000;
-constexpr unsigned long long kMemoryLimitBytes = 1ull << 44;  // 16 TiB
 
 // An answer below or at `most`, in units of `unit`.
 template <class Function, class... Arguments>

@@ -99,8 +99,8 @@ Findings accelerators(const Patient& patient) {
       continue;
     }
     for (const std::string& problem : seen->problems)
-      out.push_back({"accelerators", Grade::kFault, cat(provider->vendor(), ": ", problem), "",
-                     "see the sentence; tessera get accelerators shows what it fences"});
+      out.push_back(
+          {"accelerators", Grade::kFault, cat(provider->vendor(), ": ", problem), "", ""});
     for (const api::Accelerator& device : seen->accelerators) {
       const api::AcceleratorStatus& status = device.status;
       bool healthy = status.health == api::Health::kHealthy;
@@ -110,8 +110,7 @@ Findings accelerators(const Patient& patient) {
                        cat(name, " is healthy", status.simulated ? ", but SIMULATED" : ""), "",
                        ""});
       else
-        out.push_back({"accelerators", Grade::kFault, cat(name, " ", status.message), "",
-                       "see the sentence"});
+        out.push_back({"accelerators", Grade::kFault, cat(name, " ", status.message), "", ""});
     }
   }
   return out;

@@ -2,7 +2,8 @@
 // Looks at a machine and says what is wrong with it: one sentence, what shows it, and the command
 // that mends it. It only reads.
 
-#include <span>
+#include <array>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,7 @@ struct Finding {
   Grade grade = Grade::kGood;
   std::string message;   // one sentence
   std::string evidence;  // what shows it: a file and what it says
-  std::string fix;       // a command, or what to do; empty when good
+  std::string fix;       // a command, or what to do; empty when the message says it
 
   bool operator==(const Finding&) const = default;
   static constexpr std::string_view kTypeName = "Finding";
