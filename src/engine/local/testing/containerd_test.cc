@@ -263,7 +263,7 @@ TEST_F(ContainerdTest, ExecsAndSignals) {
   EXPECT_GE(client_->pids("three")->size(), 1u);
   EXPECT_EQ(client_->tasks()->front().container, "three");
   EXPECT_EQ(client_->delete_task("three").error().code, Code::kConflict);
-  EXPECT_EQ(client_->wait("three", {}, Millis{1}).error().code, Code::kTimeout);
+  EXPECT_EQ(client_->wait("three", {}, Millis{500}).error().code, Code::kTimeout);
   ASSERT_TRUE(client_->kill("three", {}, SIGKILL, /*all=*/true).ok());
   EXPECT_EQ(client_->wait("three", {}, kLongMs)->code, 128u + SIGKILL);
   EXPECT_EQ(client_->delete_task("three")->code, 128u + SIGKILL);
