@@ -63,14 +63,16 @@ struct KindInfo {
   std::string_view doc;
 };
 
-inline constexpr std::array<KindInfo, 6> kKinds = {{
+inline constexpr std::array<KindInfo, 8> kKinds = {{
     {"Job", "jobs", "job", true, "A container, or a gang of equal ones, that runs to its end."},
     {"Project", "projects", "project", false,
-     "A tenant: its quota, its network and what it may mount."},
+     "A tenant: its members, its quota, its network and what it may mount."},
     {"Node", "nodes", "node", false, "A machine that runs containers."},
     {"Accelerator", "accelerators", "accelerator", false, "A GPU, NPU or TPU of a node."},
     {"Event", "events", "event", true, "Something that happened to an object, in one sentence."},
     {"Secret", "secrets", "secret", true, "Named values that jobs get as environment variables."},
+    {"User", "users", "user", false, "Someone who uses Tessera over the network, with tokens."},
+    {"Token", "tokens", "token", false, "A secret text that signs a user in, until it expires."},
 }};
 
 // By kind, plural or singular, ignoring case; nullptr when there is none.

@@ -1,6 +1,8 @@
 #pragma once
 // The kinds besides Job: Project, Secret (users write them), Node, Accelerator, Event (observed).
+// User and Token are in api/accounts.h.
 
+#include "api/accounts.h"
 #include "api/metadata.h"
 
 namespace tessera::api {
@@ -23,6 +25,7 @@ struct ProjectSpec {
   std::string description;
   Quota quota;
   std::vector<std::string> hostPaths;
+  std::map<std::string, ProjectRole> members;
 
   bool operator==(const ProjectSpec&) const = default;
   static constexpr std::string_view kTypeName = "ProjectSpec";
@@ -32,7 +35,14 @@ struct ProjectSpec {
         field("quota", &ProjectSpec::quota, "What the project may hold."),
         field("hostPaths", &ProjectSpec::hostPaths,
               "Folders of the nodes under which its jobs may mount volumes. None when empty.",
-              {.maximum = 64, .format = schema::Format::kAbsolutePath, .example = "/data"}));
+              {.maximum = 64, .format = schema::Format::kAbsolutePath, .example = "/data"}),
+        field(
+            "members", &ProjectSpec::members,
+            "Role of each user who has one: viewer, member (runs jobs) or maintainer (also writes "
+            "secrets and this list).",
+            {.maximum = 1024,
+             .key_format = schema::Format::kName,
+             .example = "{ana: maintainer, wei: viewer}"}));
   }
 };
 static_assert(schema::complete<ProjectSpec>());

@@ -1,6 +1,7 @@
 #pragma once
 // Bodies, answers and query parameters of the routes that are not kinds themselves.
 
+#include "api/accounts.h"
 #include "api/job.h"
 #include "api/objects.h"
 

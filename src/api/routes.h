@@ -6,6 +6,7 @@
 #include <span>
 
 #include "api/codec.h"
+#include "api/permissions.h"
 #include "api/requests.h"
 #include "api/usage.h"
 
@@ -14,20 +15,6 @@ namespace tessera::api {
 enum class Method { kGet, kPost, kPut, kPatch, kDelete };
 constexpr std::array<std::string_view, 5> enum_names(Method) {
   return {"GET", "POST", "PUT", "PATCH", "DELETE"};
-}
-
-// What a caller must be allowed to do. Public rows need no identity at all.
-enum class Permission {
-  kPublic,
-  kViewProject,
-  kRunJobs,
-  kManageSecrets,
-  kViewCluster,
-  kManageCluster,
-};
-constexpr std::array<std::string_view, 6> enum_names(Permission) {
-  return {"public",          "project.view", "project.jobs",
-          "project.secrets", "cluster.view", "cluster.manage"};
 }
 
 enum class Shape {
@@ -89,7 +76,8 @@ inline constexpr Route<Nothing, Nothing, Version> kVersion{"version", Method::kG
                                                            "Version of the server and its engine."};
 
 inline constexpr Route<ListQuery, Nothing, ListOf<Job>> kListAllJobs{
-    "listAllJobs", Method::kGet, "/api/v1/jobs", Permission::kViewCluster, "Jobs of all projects."};
+    "listAllJobs", Method::kGet, "/api/v1/jobs", Permission::kViewCluster,
+    "Jobs of all projects that the caller may see."};
 inline constexpr Route<ListQuery, Nothing, ListOf<Job>> kListJobs{
     "listJobs", Method::kGet, JOBS, Permission::kViewProject, "Jobs of a project."};
 inline constexpr Route<Nothing, Job, Job> kCreateJob{
@@ -143,7 +131,7 @@ inline constexpr Route<ExecQuery, Nothing, Nothing> kAttachJob{
 
 inline constexpr Route<ListQuery, Nothing, ListOf<Event>> kListAllEvents{
     "listAllEvents", Method::kGet, "/api/v1/events", Permission::kViewCluster,
-    "Events of all projects and of the cluster."};
+    "Events of the cluster and of all projects that the caller may see."};
 inline constexpr Route<ListQuery, Nothing, ListOf<Event>> kListEvents{
     "listEvents", Method::kGet, "/api/v1/projects/{project}/events", Permission::kViewProject,
     "Events of a project, oldest first."};
@@ -164,26 +152,58 @@ inline constexpr Route<DeleteQuery, Nothing, Secret> kDeleteSecret{
     "Removes a secret."};
 
 inline constexpr Route<ListQuery, Nothing, ListOf<Project>> kListProjects{
-    "listProjects", Method::kGet, "/api/v1/projects", Permission::kViewCluster, "All projects."};
+    "listProjects", Method::kGet, "/api/v1/projects", Permission::kViewCluster,
+    "All projects that the caller may see."};
 inline constexpr Route<Nothing, Project, Project> kCreateProject{
     "createProject", Method::kPost, "/api/v1/projects", Permission::kManageCluster,
     "Adds a project."};
 inline constexpr Route<Nothing, Nothing, Project> kGetProject{
-    "getProject", Method::kGet, "/api/v1/projects/{name}", Permission::kViewCluster,
+    "getProject", Method::kGet, "/api/v1/projects/{name}", Permission::kViewProject,
     "One project."};
 inline constexpr Route<Nothing, Project, Project> kReplaceProject{
-    "replaceProject", Method::kPut, "/api/v1/projects/{name}", Permission::kManageCluster,
-    "Changes a project."};
+    "replaceProject", Method::kPut, "/api/v1/projects/{name}", Permission::kManageProject,
+    "Changes a project. Quota and mounts only an admin changes."};
 inline constexpr Route<DeleteQuery, Nothing, Project> kDeleteProject{
     "deleteProject", Method::kDelete, "/api/v1/projects/{name}", Permission::kManageCluster,
     "Removes a project that has no jobs and no secrets."};
+
+inline constexpr Route<Nothing, Nothing, WhoAmI> kWhoAmI{
+    "whoAmI", Method::kGet, "/api/v1/whoami", Permission::kViewCluster,
+    "Who the caller is, and which roles that gives."};
+inline constexpr Route<ListQuery, Nothing, ListOf<User>> kListUsers{
+    "listUsers", Method::kGet, "/api/v1/users", Permission::kManageCluster, "All users."};
+inline constexpr Route<Nothing, User, User> kCreateUser{
+    "createUser", Method::kPost, "/api/v1/users", Permission::kManageCluster, "Adds a user."};
+inline constexpr Route<Nothing, Nothing, User> kGetUser{
+    "getUser", Method::kGet, "/api/v1/users/{name}", Permission::kManageCluster, "One user."};
+inline constexpr Route<Nothing, User, User> kReplaceUser{
+    "replaceUser", Method::kPut, "/api/v1/users/{name}", Permission::kManageCluster,
+    "Changes a user. It counts for the next request."};
+inline constexpr Route<DeleteQuery, Nothing, User> kDeleteUser{
+    "deleteUser", Method::kDelete, "/api/v1/users/{name}", Permission::kManageCluster,
+    "Removes a user with their tokens and memberships; their jobs stay."};
+inline constexpr Route<ListQuery, Nothing, ListOf<Token>> kListTokens{
+    "listTokens", Method::kGet, "/api/v1/tokens", Permission::kOwnAccount,
+    "The caller's tokens; for an admin everyone's. Never their texts."};
+inline constexpr Route<Nothing, Token, IssuedToken> kCreateToken{
+    "createToken", Method::kPost, "/api/v1/tokens", Permission::kOwnAccount,
+    "Makes a token. Its text is in this answer and never seen again."};
+inline constexpr Route<Nothing, Nothing, Token> kGetToken{
+    "getToken", Method::kGet, "/api/v1/tokens/{name}", Permission::kOwnAccount, "One token."};
+inline constexpr Route<DeleteQuery, Nothing, Token> kDeleteToken{
+    "deleteToken", Method::kDelete, "/api/v1/tokens/{name}", Permission::kOwnAccount,
+    "Revokes a token: it is refused from now on."};
+inline constexpr Route<AuditQuery, Nothing, ListOf<AuditRecord>> kListAudit{
+    "listAudit", Method::kGet, "/api/v1/audit", Permission::kManageCluster,
+    "Who tried to change what, newest first. Of jobs' changes the last 100,000 are kept, and as "
+    "many of all others."};
 
 inline constexpr Route<ListQuery, Nothing, ListOf<Node>> kListNodes{
     "listNodes", Method::kGet, "/api/v1/nodes", Permission::kViewCluster, "All nodes."};
 inline constexpr Route<Nothing, Nothing, Node> kGetNode{
     "getNode", Method::kGet, "/api/v1/nodes/{name}", Permission::kViewCluster, "One node."};
 inline constexpr Route<Nothing, Value, Node> kPatchNode{
-    "patchNode", Method::kPatch, "/api/v1/nodes/{name}", Permission::kManageCluster,
+    "patchNode", Method::kPatch, "/api/v1/nodes/{name}", Permission::kOperateCluster,
     "Cordons a node or changes its labels, by JSON merge patch."};
 inline constexpr Route<ListQuery, Nothing, ListOf<Accelerator>> kListAccelerators{
     "listAccelerators", Method::kGet, "/api/v1/accelerators", Permission::kViewCluster,
@@ -202,18 +222,18 @@ inline constexpr Route<Nothing, PullRequest, ImageProgress> kPullImage{
     "pullImage",
     Method::kPost,
     "/api/v1/images/pull",
-    Permission::kManageCluster,
+    Permission::kOperateCluster,
     "Pulls an image from its registry.",
     Shape::kStream};
 inline constexpr Route<Nothing, ImportRequest, ImageProgress> kImportImage{
     "importImage",
     Method::kPost,
     "/api/v1/images/import",
-    Permission::kManageCluster,
+    Permission::kOperateCluster,
     "Imports a docker-save archive, an OCI archive or an OCI layout.",
     Shape::kStream};
 inline constexpr Route<ImageQuery, Nothing, Nothing> kDeleteImage{
-    "deleteImage", Method::kDelete, "/api/v1/images", Permission::kManageCluster,
+    "deleteImage", Method::kDelete, "/api/v1/images", Permission::kOperateCluster,
     "Removes an image."};
 
 #undef JOBS
@@ -221,14 +241,17 @@ inline constexpr Route<ImageQuery, Nothing, Nothing> kDeleteImage{
 
 // The table of contents of the API, in the order of the reference.
 inline constexpr const RouteInfo* kAll[] = {
-    &kHealthz,      &kReadyz,        &kOpenApi,    &kVersion,          &kListAllJobs,
-    &kListJobs,     &kCreateJob,     &kGetJob,     &kReplaceJob,       &kPatchJob,
-    &kDeleteJob,    &kStopJob,       &kSignalJob,  &kListTasks,        &kWhy,
-    &kJobLogs,      &kExecJob,       &kAttachJob,  &kListAllEvents,    &kListEvents,
-    &kListSecrets,  &kCreateSecret,  &kGetSecret,  &kReplaceSecret,    &kDeleteSecret,
-    &kListProjects, &kCreateProject, &kGetProject, &kReplaceProject,   &kDeleteProject,
-    &kListNodes,    &kGetNode,       &kPatchNode,  &kListAccelerators, &kGetAccelerator,
-    &kTop,          &kListImages,    &kPullImage,  &kImportImage,      &kDeleteImage,
+    &kHealthz,        &kReadyz,        &kOpenApi,     &kVersion,        &kListAllJobs,
+    &kListJobs,       &kCreateJob,     &kGetJob,      &kReplaceJob,     &kPatchJob,
+    &kDeleteJob,      &kStopJob,       &kSignalJob,   &kListTasks,      &kWhy,
+    &kJobLogs,        &kExecJob,       &kAttachJob,   &kListAllEvents,  &kListEvents,
+    &kListSecrets,    &kCreateSecret,  &kGetSecret,   &kReplaceSecret,  &kDeleteSecret,
+    &kListProjects,   &kCreateProject, &kGetProject,  &kReplaceProject, &kDeleteProject,
+    &kWhoAmI,         &kListUsers,     &kCreateUser,  &kGetUser,        &kReplaceUser,
+    &kDeleteUser,     &kListTokens,    &kCreateToken, &kGetToken,       &kDeleteToken,
+    &kListAudit,      &kListNodes,     &kGetNode,     &kPatchNode,      &kListAccelerators,
+    &kGetAccelerator, &kTop,           &kListImages,  &kPullImage,      &kImportImage,
+    &kDeleteImage,
 };
 
 }  // namespace routes

@@ -117,4 +117,12 @@ Status validate(const Secret& secret) {
   return Ok;
 }
 
+Status validate(const User& user) {
+  return check_name(user.metadata, true);
+}
+
+Status validate(const Token& token) {
+  return check_name(token.metadata, false);
+}
+
 }  // namespace tessera::api

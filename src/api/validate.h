@@ -10,6 +10,8 @@ namespace tessera::api {
 Status validate(const Job& job);
 Status validate(const Project& project);
 Status validate(const Secret& secret);
+Status validate(const User& user);
+Status validate(const Token& token);
 
 // "SIGTERM", "TERM", "15" → "SIGTERM"; kInvalid for what is no signal.
 Result<std::string> canonical_signal(std::string_view name);

@@ -35,6 +35,18 @@ std::vector<cli::Flag> server_flags() {
       {.name = "socket-group",
        .value = "GROUP",
        .doc = "Group whose members may use the server, as admins. Only root when not given."},
+      {.name = "socket-users",
+       .doc = "Let every local account use the socket, as the Tessera user of the same name."},
+      {.name = "listen",
+       .value = "HOST:PORT",
+       .doc = "Listen on TCP, with TLS and tokens; :7443 for all addresses. May be given several "
+              "times.",
+       .many = true},
+      {.name = "tls-name",
+       .value = "NAME",
+       .doc = "Another name or address under which clients reach this server, for its "
+              "certificate. The host's own are known.",
+       .many = true},
       {.name = "engine",
        .value = "ENGINE",
        .doc = "What runs containers: local is containerd on this machine, sim only pretends.",
@@ -114,12 +126,30 @@ std::unique_ptr<engine::Engine> make_engine(
   return local::make_local_engine(std::move(options));
 }
 
-Result<net::UnixSocketMode> socket_mode(const std::string& group) {
-  if (group.empty()) return net::UnixSocketMode{.mode = 0600, .gid = std::nullopt};
+Result<net::UnixSocketMode> socket_mode(const std::string& group, bool everyone) {
+  unsigned mode = everyone ? 0666 : group.empty() ? 0600 : 0660;
+  if (group.empty()) return net::UnixSocketMode{.mode = mode, .gid = std::nullopt};
   const struct group* found = ::getgrnam(group.c_str());
   if (!found)
     return error(Code::kInvalid, cat("there is no group ", quoted(group)), "--socket-group");
-  return net::UnixSocketMode{.mode = 0660, .gid = found->gr_gid};
+  return net::UnixSocketMode{.mode = mode, .gid = found->gr_gid};
+}
+
+Status read_tls_flags(const cli::Args& args, server::ServerOptions& options) {
+  for (const std::string& text : args.all("listen")) {
+    auto address = net::parse_tcp_address(text);
+    if (!address.ok())
+      return error(Code::kInvalid, address.error().message, "--listen", address.error().hint);
+    options.listen.push_back(std::move(*address));
+  }
+  options.tls_names = args.all("tls-name");
+  if (options.listen.empty() && !options.tls_names.empty())
+    return error(Code::kInvalid, "has no meaning without --listen", "--tls-name");
+  for (const std::string& name : options.tls_names)
+    if (name.empty() || lower(name).find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-.:*") !=
+                            std::string::npos)
+      return error(Code::kInvalid, cat(quoted(name), " is no host name or address"), "--tls-name");
+  return Ok;
 }
 
 // Blocks the signals that end the server, in this and all later threads.
@@ -146,7 +176,8 @@ Result<int> serve(cli::Context&, const cli::Args& args) {
   options.version = TESSERA_VERSION;
   options.data_folder = data;
   options.socket_path = socket;
-  TRY(options.socket_mode, socket_mode(args.text("socket-group")));
+  TRY(options.socket_mode, socket_mode(args.text("socket-group"), args.has("socket-users")));
+  TRY_STATUS(read_tls_flags(args, options));
   options.openapi = wire::to_json(wire::openapi_document(TESSERA_VERSION));
   options.policy.packing =
       args.text("packing", "pack") == "spread" ? sched::Packing::kSpread : sched::Packing::kPack;

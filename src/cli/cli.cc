@@ -65,17 +65,24 @@ Result<int> run_command_line(const Command& command, std::span<const std::string
     return 0;
   }
   TRY_STATUS(check_count(command, args.operands.size()));
-  TRY(client::Settings settings, client::resolve_settings(args.text("server"), args.text("project"),
-                                                          client::process_environment()));
+  client::Settings settings;
+  // A broken or missing context must not keep the commands that mend it from running.
+  if (command.connects) {
+    TRY(settings, client::resolve_settings({.server = args.text("server"),
+                                            .context = args.text("context"),
+                                            .project = args.text("project")},
+                                           client::process_environment()));
+  }
   Context context(console, std::move(settings));
   return command.run(context, args);
 }
 
-// --server and --project may also stand in front of the command: takes them off.
+// --server, --context and --project may also stand in front of the command: takes them off.
 std::vector<std::string> take_global_flags(std::vector<std::string>& words) {
   size_t count = 0;
   while (count < words.size() &&
-         (words[count].starts_with("--server") || words[count].starts_with("--project")))
+         (words[count].starts_with("--server") || words[count].starts_with("--context") ||
+          words[count].starts_with("--project")))
     count += words[count].find('=') == std::string::npos ? 2 : 1;
   auto end = words.begin() + static_cast<ptrdiff_t>(std::min(count, words.size()));
   std::vector<std::string> taken(words.begin(), end);

@@ -20,7 +20,10 @@ namespace tessera::cli {
 class Context {
  public:
   Context(const Console& console_, client::Settings settings_)
-      : console(console_), settings(std::move(settings_)), client(settings.socket) {}
+      : console(console_),
+        settings(std::move(settings_)),
+        client(settings.host ? client::Client(*settings.host, settings.token)
+                             : client::Client(settings.socket, settings.token)) {}
 
   const Console& console;
   const client::Settings settings;
@@ -45,7 +48,7 @@ struct Command {
   size_t most = 0;
   Order order = Order::kAnywhere;
   std::string completes;  // what the operands name: "job", "node", "kind", "image", "file"
-  bool connects = true;   // takes --server and --project
+  bool connects = true;   // takes --server, --context and --project
   bool hidden = false;
   int failure_exit = 0;  // exit code of every error, when it is not that of the error's kind
 };

@@ -31,6 +31,23 @@ Command cordon_command();
 Command uncordon_command();
 // top.cc
 Command top_command();
+// login.cc, accounts.cc
+Command login_command();
+Command context_ls_command();
+Command context_use_command();
+Command context_rm_command();
+Command whoami_command();
+Command user_create_command();
+Command user_ls_command();
+Command user_set_command();
+Command user_rm_command();
+Command token_create_command();
+Command token_ls_command();
+Command token_rm_command();
+Command project_members_command();
+Command project_grant_command();
+Command project_revoke_command();
+Command audit_command();
 // images.cc
 Command image_ls_command();
 Command image_pull_command();

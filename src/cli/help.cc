@@ -62,12 +62,20 @@ std::vector<Flag> all_flags(const Command& command) {
     out.push_back({"project",
                    0,
                    "NAME",
-                   "Project to work in; else TESSERA_PROJECT, the config file, 'default'.",
+                   "Project to work in; else TESSERA_PROJECT, the context, the config file, "
+                   "'default'.",
+                   {}});
+    out.push_back({"context",
+                   0,
+                   "NAME",
+                   "Server to talk to, by its name in 'tessera context ls'; else "
+                   "TESSERA_CONTEXT, the current one.",
                    {}});
     out.push_back({"server",
                    0,
-                   "SOCKET",
-                   cat("Socket of the server; else TESSERA_SERVER, the config file, ",
+                   "SERVER",
+                   cat("Socket or URL of the server, in place of a context; else TESSERA_HOST, "
+                       "TESSERA_SERVER, the config file, ",
                        client::kDefaultSocket, "."),
                    {}});
   }

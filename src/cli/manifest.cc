@@ -2,7 +2,6 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "client/file_error.h"
 #include "client/settings.h"
 #include "wire/json.h"
 #include "wire/yaml.h"
@@ -36,8 +35,7 @@ Result<Manifest> read_manifest(Value document) {
   TRY(out.kind, find_object_kind(unwrapped.first->kind));
   if (!out.kind->create)
     return error(Code::kInvalid,
-                 cat("a ", out.kind->kind, " is observed by the server; it cannot be written"),
-                 "kind");
+                 cat("a ", out.kind->kind, " cannot be written: the server makes it"), "kind");
   TRY(out.object, out.kind->normal(unwrapped.second));
   return out;
 }

@@ -189,26 +189,27 @@ const Flag kWatch = {"watch", 'w', "", "Go on with what changes.", {}};
 }  // namespace
 
 Command get_command() {
-  return {.name = "get",
-          .operands = "KIND [NAME…]",
-          .doc = "Lists objects: jobs, projects, secrets, nodes, accelerators, events.",
-          .flags = {kOutput,
-                    kWatch,
-                    kAllProjects,
-                    {"selector",
-                     'l',
-                     "SELECTOR",
-                     schema_doc(schema::describe<api::ListQuery>(), "labelSelector"),
-                     {}},
-                    {"field-selector",
-                     0,
-                     "SELECTOR",
-                     schema_doc(schema::describe<api::ListQuery>(), "fieldSelector"),
-                     {}}},
-          .run = get,
-          .least = 1,
-          .most = kAnyNumber,
-          .completes = "kind"};
+  return {
+      .name = "get",
+      .operands = "KIND [NAME…]",
+      .doc = "Lists objects: jobs, projects, secrets, nodes, accelerators, events, users, tokens.",
+      .flags = {kOutput,
+                kWatch,
+                kAllProjects,
+                {"selector",
+                 'l',
+                 "SELECTOR",
+                 schema_doc(schema::describe<api::ListQuery>(), "labelSelector"),
+                 {}},
+                {"field-selector",
+                 0,
+                 "SELECTOR",
+                 schema_doc(schema::describe<api::ListQuery>(), "fieldSelector"),
+                 {}}},
+      .run = get,
+      .least = 1,
+      .most = kAnyNumber,
+      .completes = "kind"};
 }
 
 Command events_command() {

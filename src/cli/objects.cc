@@ -83,6 +83,23 @@ Cells accelerator_row(const api::Accelerator& accelerator, Instant) {
           or_dash(status.message)};
 }
 
+Cells user_row(const api::User& user, Instant now) {
+  return {user.metadata.name, name_of(user.spec.role), user.spec.disabled ? "Disabled" : "Active",
+          age(user.metadata, now), or_dash(user.spec.description)};
+}
+
+Cells token_row(const api::Token& token, Instant now) {
+  const auto &end = token.spec.expires, &used = token.status.lastUsed;
+  std::string expires = !end ? "never" : *end < now ? "expired" : cat("in ", short_age(*end - now));
+  return {token.metadata.name,
+          token.spec.user,
+          cat(token.status.prefix, "…"),
+          expires,
+          used ? cat(short_age(now - *used), " ago") : "never",
+          age(token.metadata, now),
+          or_dash(token.spec.description)};
+}
+
 Cells event_row(const api::Event& event, Instant now) {
   const api::KindInfo* kind = api::find_kind(event.about.kind);
   std::string object =
@@ -160,6 +177,29 @@ const std::vector<ObjectKind>& kinds() {
        {"AGE", "TYPE", "REASON", "OBJECT", "MESSAGE"},
        5,
        &cells<api::Event, event_row>},
+      {"User",
+       &routes::kListUsers,
+       nullptr,
+       &routes::kGetUser,
+       &routes::kCreateUser,
+       &routes::kReplaceUser,
+       &routes::kDeleteUser,
+       &normal<api::User>,
+       {"NAME", "ROLE", "STATE", "AGE", "DESCRIPTION"},
+       5,
+       &cells<api::User, user_row>},
+      // Made by 'token create' alone, since a token's text is in the answer and nowhere else.
+      {"Token",
+       &routes::kListTokens,
+       nullptr,
+       &routes::kGetToken,
+       nullptr,
+       nullptr,
+       &routes::kDeleteToken,
+       &normal<api::Token>,
+       {"NAME", "USER", "PREFIX", "EXPIRES", "USED", "AGE", "DESCRIPTION"},
+       7,
+       &cells<api::Token, token_row>},
   };
   return kKinds;
 }

@@ -75,6 +75,20 @@ std::string endpoints_table() {
   return out;
 }
 
+std::string permissions_table() {
+  std::string out =
+      "| permission | least role in the project | least role over the cluster | meaning |\n"
+      "| --- | --- | --- | --- |\n";
+  for (const api::PermissionInfo& row : api::kPermissions) {
+    std::string_view project =
+        row.project ? enum_names(*row.project)[static_cast<size_t>(*row.project)] : "-";
+    out += cat("| `", enum_names(row.permission)[static_cast<size_t>(row.permission)], "` | ",
+               project, " | ", enum_names(row.cluster)[static_cast<size_t>(row.cluster)], " | ",
+               cell(row.doc), " |\n");
+  }
+  return out;
+}
+
 std::string errors_table() {
   std::string out = "| code | HTTP status | exit code of the command line |\n| --- | --- | --- |\n";
   for (const CodeInfo& row : kCodes)
@@ -106,7 +120,8 @@ std::string reference_api() {
   append_struct(out, schema::describe<api::ErrorBody>(), done);
   out += "## Query parameters\n\n";
   for (const api::RouteInfo* route : api::routes::kAll) append_struct(out, route->query(), done);
-  out += cat("## Calls\n\n", endpoints_table(), "\n## Errors\n\n", errors_table());
+  out += cat("## Calls\n\n", endpoints_table(), "\n## Permissions\n\n", permissions_table(),
+             "\n## Errors\n\n", errors_table());
   return out;
 }
 

@@ -37,8 +37,14 @@ class LineReader {
 
 }  // namespace
 
-Result<Value> Client::call_tree(const Call& call, Millis deadline) {
+Result<net::Request> Client::request_of(const Call& call) const {
   TRY(net::Request request, to_request(call));
+  if (!token_.empty()) request.headers.add("Authorization", cat("Bearer ", token_));
+  return request;
+}
+
+Result<Value> Client::call_tree(const Call& call, Millis deadline) {
+  TRY(net::Request request, request_of(call));
   TRY(net::Response response, http_.request(request, deadline));
   if (!response.ok()) return to_error(response);
   return parse_answer(call.route.response(), response.body);
@@ -99,14 +105,14 @@ Status Client::watch_tree(const api::RouteInfo& route, const PathParams& path, a
 }
 
 Status Client::text_of(const Call& call, const net::OnChunk& take, std::stop_token stop) {
-  TRY(net::Request request, to_request(call));
+  TRY(net::Request request, request_of(call));
   TRY(net::Response response, http_.stream(request, take, std::move(stop)));
   if (!response.ok()) return to_error(response);
   return Ok;
 }
 
 Result<std::unique_ptr<Session>> Client::open_session(const Call& call) {
-  TRY(net::Request request, to_request(call));
+  TRY(net::Request request, request_of(call));
   TRY(auto opened, http_.open_websocket(request, {std::string(kSubprotocol)}));
   if (!opened.socket) return to_error(opened.response);
   if (opened.socket->subprotocol() != kSubprotocol)

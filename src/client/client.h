@@ -27,6 +27,11 @@ struct CallOptions {
 class Client {
  public:
   explicit Client(std::string socket_path) : http_(std::move(socket_path)) {}
+  // As whoever the token signs in; an empty one leaves it to the connection.
+  Client(net::TlsTarget host, std::string token)
+      : http_(std::move(host)), token_(std::move(token)) {}
+  Client(std::string socket_path, std::string token)
+      : http_(std::move(socket_path)), token_(std::move(token)) {}
 
   // One document.
   template <class R>
@@ -101,8 +106,10 @@ class Client {
                      const std::function<Status(const Value&)>& take, std::stop_token stop);
   Status text_of(const Call& call, const net::OnChunk& take, std::stop_token stop);
   Result<std::unique_ptr<Session>> open_session(const Call& call);
+  Result<net::Request> request_of(const Call& call) const;
 
   net::Client http_;
+  const std::string token_;
 };
 
 // A key for one logical create, random.

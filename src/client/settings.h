@@ -8,6 +8,7 @@
 
 #include "api/schema.h"
 #include "base/result.h"
+#include "net/tls.h"
 
 namespace tessera::client {
 
@@ -23,7 +24,8 @@ struct ConfigFile {
   static constexpr std::string_view kTypeName = "ConfigFile";
   static constexpr auto fields() {
     return std::tuple(
-        schema::field("server", &ConfigFile::server, "Path of the server's Unix socket.",
+        schema::field("server", &ConfigFile::server,
+                      "Path of the server's Unix socket, or its URL (https://HOST:PORT).",
                       {.example = "/run/tessera/tessera.sock"}),
         schema::field("project", &ConfigFile::project, "Project of commands that name none.",
                       {.format = schema::Format::kName}));
@@ -34,19 +36,39 @@ static_assert(schema::complete<ConfigFile>());
 // A mistake inside a file: the file's name goes in front, also of the field.
 Error in_file(const Error& mistake, std::string_view name);
 
+// Where requests go, and as whom.
 struct Settings {
-  std::string socket;
+  std::string socket;                  // of a local server
+  std::optional<net::TlsTarget> host;  // of one over the network, instead
+  std::string token;                   // empty: the socket tells the server who we are
+  std::string context;                 // name of the one that was taken; may be empty
   std::string project;
   bool project_chosen = false;  // somebody named it: it is not the default
+};
+
+// What flags of a command line say; empty texts count as not given.
+struct SettingFlags {
+  std::string server;
+  std::string context;
+  std::string project;
 };
 
 // Looks a variable of the environment up; nullopt when it is not set.
 using Environment = std::function<std::optional<std::string>(std::string_view name)>;
 Environment process_environment();
 
-// The first of: flag, TESSERA_SERVER / TESSERA_PROJECT, config file, default. An empty text counts
-// as not given. kInvalid on a broken config file or a server that is no Unix socket.
-Result<Settings> resolve_settings(std::string_view server_flag, std::string_view project_flag,
-                                  const Environment& environment);
+// The server is the first of: --server, --context, TESSERA_HOST, TESSERA_SERVER, TESSERA_CONTEXT,
+// the current context, the config file, the default socket. A URL of a server that a context knows
+// is used with that context's CA and token; TESSERA_CA (a file) and TESSERA_TOKEN go before them.
+// The project: --project, TESSERA_PROJECT, the context's, the config file's, the default.
+// kInvalid on a broken file or what is neither a socket nor a URL.
+Result<Settings> resolve_settings(const SettingFlags& flags, const Environment& environment);
+
+// "https://gpu1:7443" → host and port; 7443 when it names none. kInvalid on anything else.
+Result<net::TcpAddress> parse_url(std::string_view url);
+inline constexpr uint16_t kDefaultPort = 7443;
+
+// "$XDG_CONFIG_HOME/tessera", or ~/.config/tessera; empty when there is no home folder either.
+std::string config_folder(const Environment& environment);
 
 }  // namespace tessera::client

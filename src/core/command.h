@@ -50,6 +50,27 @@ struct DeleteSecret {
   std::string project, name;
   int64_t version = 0;
 };
+struct CreateUser {
+  api::User user;
+};
+struct ReplaceUser {
+  api::User user;
+};
+struct DeleteUser {
+  std::string name;
+  int64_t version = 0;
+};
+struct CreateToken {
+  api::Token token;  // with its hash
+};
+struct DeleteToken {
+  std::string name;
+  int64_t version = 0;
+};
+// A token has signed someone in.
+struct UseToken {
+  std::string name;
+};
 struct ReplaceNode {  // labels and spec; the status is observed
   api::Node node;
 };
@@ -106,7 +127,8 @@ struct Tick {};
 
 using Command = std::variant<CreateJob, ReplaceJob, DeleteJob, StopJob, SignalJob, CreateProject,
                              ReplaceProject, DeleteProject, CreateSecret, ReplaceSecret,
-                             DeleteSecret, ReplaceNode, ObserveNode, ObserveAccelerators,
+                             DeleteSecret, CreateUser, ReplaceUser, DeleteUser, CreateToken,
+                             DeleteToken, UseToken, ReplaceNode, ObserveNode, ObserveAccelerators,
                              TaskStarted, TaskExited, TaskStartFailed, Reconcile, EffectDone, Tick>;
 
 struct Effect {

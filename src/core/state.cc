@@ -128,6 +128,12 @@ void touch(State& state, api::Node& node) {
 void touch(State& state, api::Accelerator& accelerator) {
   touch_object(state, accelerator, kAcceleratorKind);
 }
+void touch(State& state, api::User& user) {
+  touch_object(state, user, kUserKind);
+}
+void touch(State& state, api::Token& token) {
+  touch_object(state, token, kTokenKind);
+}
 
 void erase_job(State& state, const std::string& key) {
   api::Job& job = state.jobs.at(key);

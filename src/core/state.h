@@ -36,7 +36,8 @@ struct Changes {
 // Names of the kinds in Changes; "Task" is stored though it is no kind of the API.
 inline constexpr std::string_view kJobKind = "Job", kTaskKind = "Task", kProjectKind = "Project",
                                   kSecretKind = "Secret", kNodeKind = "Node",
-                                  kAcceleratorKind = "Accelerator";
+                                  kAcceleratorKind = "Accelerator", kUserKind = "User",
+                                  kTokenKind = "Token";
 
 // Points in time by key, at most one each.
 class Timers {
@@ -59,6 +60,8 @@ struct State {
   std::map<std::string, api::Secret> secrets;
   std::map<std::string, api::Node> nodes;
   std::map<std::string, api::Accelerator> accelerators;
+  std::map<std::string, api::User> users;
+  std::map<std::string, api::Token> tokens;
   std::map<int64_t, Effect> outbox;  // effects not yet done
   int64_t version = 0;               // last resourceVersion given
   int64_t submissions = 0;           // last submission number given
@@ -95,6 +98,8 @@ void touch(State& state, api::Project& project);
 void touch(State& state, api::Secret& secret);
 void touch(State& state, api::Node& node);
 void touch(State& state, api::Accelerator& accelerator);
+void touch(State& state, api::User& user);
+void touch(State& state, api::Token& token);
 // Removes an object and its index entries.
 void erase_job(State& state, const std::string& key);
 template <class Object>

@@ -17,6 +17,12 @@ Status apply(State& state, const DeleteProject& command, Instant now);
 Status apply(State& state, const CreateSecret& command, Instant now);
 Status apply(State& state, const ReplaceSecret& command, Instant now);
 Status apply(State& state, const DeleteSecret& command, Instant now);
+Status apply(State& state, const CreateUser& command, Instant now);
+Status apply(State& state, const ReplaceUser& command, Instant now);
+Status apply(State& state, const DeleteUser& command, Instant now);
+Status apply(State& state, const CreateToken& command, Instant now);
+Status apply(State& state, const DeleteToken& command, Instant now);
+Status apply(State& state, const UseToken& command, Instant now);
 Status apply(State& state, const ReplaceNode& command, Instant now);
 Status apply(State& state, const ObserveNode& command, Instant now);
 Status apply(State& state, const ObserveAccelerators& command, Instant now);
@@ -49,6 +55,12 @@ void fail_attempt(State& state, api::Task& task, const Failure& failure, Instant
 
 // Ends whatever waits only for the job to be over: deletion, removal after a time.
 void settle(State& state, const std::string& job_key, Instant now);
+
+// What the server fills in of a new object.
+void stamp(api::Metadata& metadata, Instant now);
+// Labels and annotations are the user's; the rest of the metadata is the server's.
+void take_user_metadata(api::Metadata& into, const api::Metadata& from);
+Status already(std::string_view noun, const std::string& name);
 
 // Not found, or not the version that the caller saw.
 template <class Object>

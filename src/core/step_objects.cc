@@ -6,14 +6,11 @@
 
 namespace tessera::core {
 
-namespace {
-
 void stamp(api::Metadata& metadata, Instant now) {
   metadata.creationTimestamp = now;
   metadata.generation = 1;
 }
 
-// Labels and annotations are the user's; the rest of the metadata is the server's.
 void take_user_metadata(api::Metadata& into, const api::Metadata& from) {
   into.labels = from.labels;
   into.annotations = from.annotations;
@@ -24,6 +21,18 @@ Status already(std::string_view noun, const std::string& name) {
                "metadata.name");
 }
 
+namespace {
+
+// A member whom nobody knows is a slip of the keyboard, and would give rights to whoever gets that
+// name one day. Those who were members before may stay.
+Status check_members(const State& state, const api::Project& wanted, const api::Project* before) {
+  for (const auto& [user, role] : wanted.spec.members)
+    if (!state.users.contains(user) && !(before && before->spec.members.contains(user)))
+      return error(Code::kNotFound, cat("there is no user ", quoted(user)),
+                   cat("spec.members.", user), cat("'tessera user create ", user, "' adds one"));
+  return Ok;
+}
+
 }  // namespace
 
 Status apply(State& state, const CreateProject& command, Instant now) {
@@ -31,6 +40,7 @@ Status apply(State& state, const CreateProject& command, Instant now) {
   if (state.projects.contains(name)) return already("project", name);
   if (static_cast<int64_t>(state.projects.size()) >= kProjectLimit)
     return error(Code::kExhausted, cat("there are ", kProjectLimit, " projects already"));
+  TRY_STATUS(check_members(state, command.project, nullptr));
   api::Project& project = state.projects.emplace(name, command.project).first->second;
   stamp(project.metadata, now);
   touch(state, project);
@@ -41,6 +51,7 @@ Status apply(State& state, const ReplaceProject& command, Instant) {
   const api::Metadata& metadata = command.project.metadata;
   TRY_STATUS(check_present(state.projects, "project", metadata.name, metadata.resourceVersion));
   api::Project& project = state.projects.at(metadata.name);
+  TRY_STATUS(check_members(state, command.project, &project));
   if (project.spec != command.project.spec) ++project.metadata.generation;
   take_user_metadata(project.metadata, metadata);
   project.spec = command.project.spec;

@@ -21,6 +21,14 @@ constexpr std::chrono::seconds kCloseGrace{1};
 
 }  // namespace
 
+Client::Client(std::string unix_path)
+    : connect_([path = std::move(unix_path)] { return connect_unix(path); }) {}
+
+Client::Client(TlsTarget target)
+    : connect_([target = std::move(target), dialer = std::make_shared<TlsDialer>()] {
+        return dialer->connect(target);
+      }) {}
+
 std::unique_ptr<ClientConnection> Client::take_idle() {
   std::lock_guard lock(mutex_);
   while (!idle_.empty()) {
@@ -47,7 +55,7 @@ Result<Response> Client::request(const Request& request, Millis deadline) {
                  (request.method == "GET" || request.method == "HEAD");
     if (!again) return response;
   }
-  TRY(auto socket, connect_unix(path_));
+  TRY(auto socket, connect_());
   auto connection = std::make_unique<ClientConnection>(std::move(socket));
   auto response = connection->request(request, deadline);
   keep_idle(std::move(connection));
@@ -56,7 +64,7 @@ Result<Response> Client::request(const Request& request, Millis deadline) {
 
 Result<Response> Client::stream(const Request& request, const OnChunk& on_chunk,
                                 std::stop_token stop) {
-  TRY(auto socket, connect_unix(path_));
+  TRY(auto socket, connect_());
   return ClientConnection(std::move(socket)).stream(request, on_chunk, std::move(stop));
 }
 
@@ -148,7 +156,7 @@ const std::string& WebSocketClient::subprotocol() const {
 Result<OpenedWebSocket> Client::open_websocket(const Request& head,
                                                const std::vector<std::string>& subprotocols,
                                                Millis deadline) {
-  TRY(auto fd, connect_unix(path_));
+  TRY(auto fd, connect_());
   Request request{head.method, head.path, head.params, head.headers, {}};
   if (!subprotocols.empty())
     request.headers.set("Sec-WebSocket-Protocol", join(subprotocols, ", "));

@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "net/http.h"
 #include "net/http1.h"
+#include "net/tls.h"
 
 namespace tessera::net {
 
@@ -46,11 +47,13 @@ struct OpenedWebSocket {
 };
 
 // Keeps connections open between requests. Errors of every call: kUnavailable when no server
-// listens or it broke off, kTimeout, kPermissionDenied; a response with a status that tells a
-// failure is no error here.
+// listens or it broke off, kTimeout, kPermissionDenied (the socket is not for the caller),
+// kUnauthenticated (the server is not the one that it should be); a response with a status that
+// tells a failure is no error here.
 class Client {
  public:
-  explicit Client(std::string unix_path) : path_(std::move(unix_path)) {}
+  explicit Client(std::string unix_path);
+  explicit Client(TlsTarget target);
 
   Result<Response> request(const Request& request, Millis deadline = kRequestDeadline);
   // Gives the body of a 2xx response to `on_chunk` as it comes, in this thread; any other response
@@ -67,7 +70,7 @@ class Client {
   std::unique_ptr<ClientConnection> take_idle();
   void keep_idle(std::unique_ptr<ClientConnection> connection);
 
-  const std::string path_;
+  const std::function<Result<Fd>()> connect_;
   std::mutex mutex_;  // guards idle_
   std::vector<std::unique_ptr<ClientConnection>> idle_;
 };

@@ -101,12 +101,14 @@ struct Response {
   bool ok() const { return status >= 200 && status < 300; }
 };
 
-// Who is at the other end of a Unix socket, as the kernel noted when it connected. Unknown is
-// nobody, never root.
+// Who is at the other end. Of a Unix socket, as the kernel noted when it connected; unknown is
+// nobody, never root. Of TLS only the address is known.
 struct Peer {
   uint32_t uid = UINT32_MAX;
   uint32_t gid = UINT32_MAX;
   int32_t pid = 0;
+  std::vector<uint32_t> groups = {};  // besides gid
+  std::string address = {};           // "192.0.2.7"; empty on a Unix socket
 };
 
 // Percent-encodes all but letters, digits and "-._~", so the result fits any part of a target.

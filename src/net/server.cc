@@ -34,7 +34,7 @@ Response plain_error(const Error& error) {
 // Lives on the loop's thread but for `mutex` and what it guards.
 struct Server::Core : std::enable_shared_from_this<Core> {
   void accept_all(std::shared_ptr<UnixListener> listener);
-  void admit(Fd client);
+  void admit(Fd client, const Peer& peer);
   void sweep();
   void wind_down();
   void cut_all(const std::string& reason);
@@ -81,6 +81,21 @@ Status Server::listen(const std::string& unix_path, const UnixSocketMode& mode) 
   return Ok;
 }
 
+Result<uint16_t> Server::listen_tls(const TcpAddress& address,
+                                    std::shared_ptr<TlsServerContext> context) {
+  auto admit = [loop = loop_, weak = std::weak_ptr(core_)](Fd plain, const Peer& peer) {
+    auto shared = std::make_shared<Fd>(std::move(plain));
+    loop->post([weak, shared, peer] {
+      auto core = weak.lock();
+      if (core && !core->stopping) core->admit(std::move(*shared), peer);
+    });
+  };
+  TRY(auto listener, TlsListener::open(address, std::move(context), std::move(admit)));
+  uint16_t port = listener->port();
+  tls_.push_back(std::move(listener));
+  return port;
+}
+
 void Server::Core::accept_all(std::shared_ptr<UnixListener> listener) {
   host->loop->on_readable(listener->fd(), [weak = weak_from_this(), listener] {
     auto core = weak.lock();
@@ -95,12 +110,13 @@ void Server::Core::accept_all(std::shared_ptr<UnixListener> listener) {
         return false;
       }
       if (!*client) return true;
-      core->admit(std::move(**client));
+      Peer peer = peer_of((*client)->get());
+      core->admit(std::move(**client), peer);
     }
   });
 }
 
-void Server::Core::admit(Fd client) {
+void Server::Core::admit(Fd client, const Peer& peer) {
   if (connections.size() >= host->limits.connections) {
     Response full = host->render(
         error(Code::kUnavailable, cat("the server has ", connections.size(),
@@ -109,7 +125,6 @@ void Server::Core::admit(Fd client) {
     (void)!::send(client.get(), text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     return;
   }
-  Peer peer = peer_of(client.get());
   auto connection = serve_http(host, std::move(client), peer);
   connections.emplace(connection.get(), connection);
   connection->start();
@@ -150,6 +165,7 @@ void Server::Core::note_if_empty() {
 
 void Server::stop(Millis deadline) {
   CHECK(!loop_->here());
+  for (const auto& listener : tls_) listener->close();
   if (loop_->post([core = core_] { core->wind_down(); })) {
     std::unique_lock lock(core_->mutex);
     core_->changed.wait_for(lock, std::chrono::milliseconds(deadline.value),
@@ -158,6 +174,7 @@ void Server::stop(Millis deadline) {
     loop_->post([core = core_] { core->cut_all("the server is stopping"); });
   }
   loop_->stop();
+  tls_.clear();
 }
 
 }  // namespace tessera::net

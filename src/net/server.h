@@ -4,12 +4,14 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "net/connection.h"
 #include "net/exchange.h"
 #include "net/http.h"
 #include "net/loop.h"
+#include "net/tls.h"
 #include "net/unix_socket.h"
 
 namespace tessera::net {
@@ -38,6 +40,8 @@ class Server {
   Server& operator=(const Server&) = delete;
 
   Status listen(const std::string& unix_path, const UnixSocketMode& mode = {});
+  // Over TCP, encrypted on a thread of its own; the port, which the kernel chooses for 0.
+  Result<uint16_t> listen_tls(const TcpAddress& address, std::shared_ptr<TlsServerContext> context);
   // Accepts nothing more, lets what runs finish until the deadline, cuts the rest and ends the I/O
   // thread. Handles that are still held stay safe to use and do nothing.
   void stop(Millis deadline = kStopDeadline);
@@ -51,6 +55,7 @@ class Server {
   struct Core;
   std::shared_ptr<Loop> loop_;
   std::shared_ptr<Core> core_;
+  std::vector<std::unique_ptr<TlsListener>> tls_;
 };
 
 }  // namespace tessera::net

@@ -123,11 +123,26 @@ Result<Fd> connect_unix(const std::string& path) {
   return fd;
 }
 
+namespace {
+
+std::vector<uint32_t> peer_groups(int fd) {
+  std::vector<gid_t> groups;
+  socklen_t size = 0;
+  // The first call only says how many there are.
+  if (::getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups.data(), &size) == 0 || errno != ERANGE)
+    return {};
+  groups.resize(size / sizeof(gid_t));
+  if (::getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups.data(), &size) != 0) return {};
+  return {groups.begin(), groups.end()};
+}
+
+}  // namespace
+
 Peer peer_of(int fd) {
   ucred found{};
   socklen_t size = sizeof found;
   if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &found, &size) != 0) return {};
-  return {found.uid, found.gid, found.pid};
+  return {found.uid, found.gid, found.pid, peer_groups(fd)};
 }
 
 Input peek_input(int fd) {

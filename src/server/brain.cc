@@ -8,8 +8,11 @@
 
 namespace tessera::server {
 
-Brain::Brain(store::Store& store, View& view, sched::Policy policy, uint64_t seed, Release release)
-    : control_(store, policy, seed), view_(view), release_(std::move(release)) {}
+Brain::Brain(store::Store& store, SecretBox secrets, View& view, sched::Policy policy,
+             uint64_t seed, Release release)
+    : control_(store, std::move(secrets), policy, seed),
+      view_(view),
+      release_(std::move(release)) {}
 
 Brain::~Brain() {
   stop();
@@ -61,8 +64,33 @@ void Brain::submit(Inbound inbound, Reply reply) {
 
 void Brain::observe(core::Command command) {
   std::lock_guard lock(mutex_);
-  inbox_.push_back({{std::move(command), {}}, nullptr});
+  inbox_.push_back({{std::move(command)}, nullptr});
   wake_.notify_one();
+}
+
+void Brain::record(Attempt attempt) {
+  std::lock_guard lock(mutex_);
+  if (inbox_.size() >= 2 * kInboxLimit) return;
+  inbox_.push_back({{core::Tick{}, {}, std::move(attempt)}, nullptr});
+  wake_.notify_one();
+}
+
+void Brain::read_audit(store::AuditQuery query, AuditReply reply) {
+  {
+    std::lock_guard lock(mutex_);
+    if (!stopping_ && questions_.size() < kQuestionLimit) {
+      questions_.push_back({std::move(query), std::move(reply)});
+      wake_.notify_one();
+      return;
+    }
+  }
+  reply(error(Code::kUnavailable, "too many ask for the audit log at once", {},
+              "try again in a moment"));
+}
+
+void Brain::answer_questions() {
+  for (AuditQuestion& one : asked_) one.reply(control_.audit(one.query));
+  asked_.clear();
 }
 
 std::shared_ptr<const sched::Snapshot> Brain::snapshot() const {
@@ -77,7 +105,7 @@ std::string Brain::trouble() const {
 
 std::vector<Brain::Item> Brain::next_items() {
   std::unique_lock lock(mutex_);
-  auto ready = [&] { return stopping_ || !inbox_.empty(); };
+  auto ready = [&] { return stopping_ || !inbox_.empty() || !questions_.empty(); };
   std::optional<std::chrono::nanoseconds> left;
   if (deadline_) left = std::chrono::milliseconds((*deadline_ - wall_now()).value);
   if (control_.plan_needed()) {
@@ -94,6 +122,8 @@ std::vector<Brain::Item> Brain::next_items() {
     items.push_back(std::move(inbox_.front()));
     inbox_.pop_front();
   }
+  // With the items: what was recorded before a question is committed before its answer.
+  asked_.swap(questions_);
   return items;
 }
 
@@ -105,6 +135,7 @@ void Brain::run() {
       if (stopping_) return;
     }
     tick(std::move(items));
+    answer_questions();
   }
 }
 

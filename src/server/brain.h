@@ -16,6 +16,8 @@ namespace tessera::server {
 // the disk stands still; more would only make the wait longer. Observations are never refused:
 // there are never more than containers.
 inline constexpr size_t kInboxLimit = 4096;
+// Questions about the audit log that may wait at once; each takes milliseconds of the brain's.
+inline constexpr size_t kQuestionLimit = 16;
 // Commands of one tick: large enough to share one fsync among many, small enough for even latency.
 inline constexpr size_t kTickLimit = 512;
 // A plan costs more the longer the queue is. After one the next waits for this many times as long,
@@ -30,7 +32,8 @@ class Brain {
   using Release = std::function<void(std::vector<Order> orders)>;
 
   // `release` gets the orders of each committed tick, on the brain's thread; it must not block.
-  Brain(store::Store& store, View& view, sched::Policy policy, uint64_t seed, Release release);
+  Brain(store::Store& store, SecretBox secrets, View& view, sched::Policy policy, uint64_t seed,
+        Release release);
   ~Brain();
 
   // Loads the store and publishes it. Then reconcile with what the engine runs and start().
@@ -43,6 +46,12 @@ class Brain {
   void submit(Inbound inbound, Reply reply);
   // An observation or a finished effect: no answer, no limit.
   void observe(core::Command command);
+  // An attempt that needs no command, for the audit log: what was turned away, and what engines do
+  // at once. Dropped when the disk stands still and too many wait.
+  void record(Attempt attempt);
+  // Answers on the brain's thread, which owns the store.
+  using AuditReply = std::function<void(Result<std::vector<store::AuditRow>> rows)>;
+  void read_audit(store::AuditQuery query, AuditReply reply);
 
   // The planner's last snapshot, for explanations.
   std::shared_ptr<const sched::Snapshot> snapshot() const;
@@ -55,6 +64,11 @@ class Brain {
     Inbound inbound;
     Reply reply;
   };
+  struct AuditQuestion {
+    store::AuditQuery query;
+    AuditReply reply;
+  };
+  void answer_questions();
   void run();
   std::vector<Item> next_items();
   void tick(std::vector<Item> items);
@@ -64,6 +78,7 @@ class Brain {
   Control control_;
   View& view_;
   Release release_;
+  std::deque<AuditQuestion> asked_;  // of this tick
   std::thread thread_;
   int64_t plan_after_ = 0;  // on the monotonic clock, in nanoseconds
 
@@ -71,6 +86,7 @@ class Brain {
   std::condition_variable wake_;
   std::deque<Item> inbox_;
   size_t user_items_ = 0;  // in the inbox, with a reply
+  std::deque<AuditQuestion> questions_;
   bool stopping_ = false;
   std::string trouble_;
   std::shared_ptr<const sched::Snapshot> snapshot_ = std::make_shared<sched::Snapshot>();

@@ -13,10 +13,11 @@ namespace tessera::server {
 namespace {
 
 using core::kAcceleratorKind, core::kJobKind, core::kNodeKind, core::kProjectKind,
-    core::kSecretKind, core::kTaskKind;
+    core::kSecretKind, core::kTaskKind, core::kTokenKind, core::kUserKind;
 
 constexpr std::string_view kVersionCounter = "version", kSubmissionCounter = "submissions",
-                           kEffectCounter = "effects", kEventCounter = "events";
+                           kEffectCounter = "effects", kEventCounter = "events",
+                           kAuditCounter = "audit";
 
 template <class Object>
 Status load_into(std::map<std::string, Object>& objects, const store::Document& document) {
@@ -31,9 +32,10 @@ Status load_document(core::State& state, const store::Document& document) {
   if (document.kind == kJobKind) return load_into(state.jobs, document);
   if (document.kind == kTaskKind) return load_into(state.tasks, document);
   if (document.kind == kProjectKind) return load_into(state.projects, document);
-  if (document.kind == kSecretKind) return load_into(state.secrets, document);
   if (document.kind == kNodeKind) return load_into(state.nodes, document);
   if (document.kind == kAcceleratorKind) return load_into(state.accelerators, document);
+  if (document.kind == kUserKind) return load_into(state.users, document);
+  if (document.kind == kTokenKind) return load_into(state.tokens, document);
   return error(Code::kInternal, cat("the store holds the unknown kind ", document.kind));
 }
 
@@ -45,6 +47,8 @@ bool exists(const core::State& state, std::string_view kind, const std::string& 
   if (kind == kProjectKind) return state.projects.contains(key);
   if (kind == kSecretKind) return state.secrets.contains(key);
   if (kind == kNodeKind) return state.nodes.contains(key);
+  if (kind == kUserKind) return state.users.contains(key);
+  if (kind == kTokenKind) return state.tokens.contains(key);
   CHECK(kind == kAcceleratorKind);
   return state.accelerators.contains(key);
 }
@@ -61,6 +65,8 @@ Entry entry_of(const core::State& state, std::string_view kind, const std::strin
   if (kind == kSecretKind) return entry_of(kind, key, state.secrets.at(key));
   if (kind == kNodeKind) return entry_of(kind, key, state.nodes.at(key));
   if (kind == kAcceleratorKind) return entry_of(kind, key, state.accelerators.at(key));
+  if (kind == kUserKind) return entry_of(kind, key, state.users.at(key));
+  if (kind == kTokenKind) return entry_of(kind, key, state.tokens.at(key));
   CHECK(kind == kTaskKind);
   const api::Task& task = state.tasks.at(key);
   return make_entry(kind, key, task.project, state.version, task);
@@ -80,6 +86,21 @@ api::Secret blanked(api::Secret secret) {
   return secret;
 }
 
+// Nor does what a token is recognised by.
+api::Token blanked(api::Token token) {
+  token.status.hash.clear();
+  return token;
+}
+
+bool changes_accounts(const core::Changes& changes) {
+  for (std::string_view kind : {kUserKind, kTokenKind, kProjectKind}) {
+    if (changes.touched.contains(kind)) return true;
+    for (const auto& [erased, key] : changes.erased)
+      if (erased == kind) return true;
+  }
+  return false;
+}
+
 void mark_all_touched(core::State& state) {
   auto mark = [&](std::string_view kind, const auto& objects) {
     for (const auto& [key, object] : objects) state.changes.touched[kind].insert(key);
@@ -90,14 +111,35 @@ void mark_all_touched(core::State& state) {
   mark(kSecretKind, state.secrets);
   mark(kNodeKind, state.nodes);
   mark(kAcceleratorKind, state.accelerators);
+  mark(kUserKind, state.users);
+  mark(kTokenKind, state.tokens);
 }
 
 }  // namespace
 
+// Secrets of before there was sealing are sealed with the first commit.
+Status Control::load_secret(const store::Document& document) {
+  if (!SecretBox::is_sealed(document.body)) {
+    secrets_in_clear_ = true;
+    return load_into(state_.secrets, document);
+  }
+  auto body = secrets_.open(document.body, document.key);
+  if (!body.ok()) return std::move(body).error().in(cat("secret ", document.key));
+  return load_into(state_.secrets,
+                   {document.kind, document.key, document.version, std::move(*body)});
+}
+
+Status Control::load_objects(const store::Loaded& loaded) {
+  for (const store::Document& document : loaded.documents)
+    TRY_STATUS(document.kind == kSecretKind ? load_secret(document)
+                                            : load_document(state_, document));
+  // Only now, when nothing is sealed with one that is missing.
+  return secrets_.make_key();
+}
+
 Result<TickResult> Control::load(Instant now) {
   TRY(store::Loaded loaded, store_.load());
-  for (const store::Document& document : loaded.documents)
-    TRY_STATUS(load_document(state_, document));
+  TRY_STATUS(load_objects(loaded));
   for (const store::OutboxRow& row : loaded.outbox) {
     TRY(core::Effect effect, decode_stored<core::Effect>(row.body));
     state_.outbox.emplace(row.id, std::move(effect));
@@ -110,6 +152,7 @@ Result<TickResult> Control::load(Instant now) {
   state_.submissions = counter(kSubmissionCounter);
   state_.last_effect = counter(kEffectCounter);
   state_.last_event = counter(kEventCounter);
+  last_audit_ = counter(kAuditCounter);
   core::rebuild(state_);
   for (const std::string& violation : core::check_invariants(state_))
     log::error(cat("the store is not coherent: ", violation));
@@ -121,7 +164,15 @@ Result<TickResult> Control::load(Instant now) {
     project.spec.description = "Jobs that name no project.";
     TRY_STATUS(core::step(state_, core::CreateProject{std::move(project)}, now));
   }
+  if (secrets_in_clear_)
+    for (auto& [key, secret] : state_.secrets) core::touch(state_, secret);
   TRY(TickResult result, commit());
+  if (secrets_in_clear_) {
+    TRY_STATUS(store_.scrub());
+    log::warn(
+        "the secrets of the store are sealed from now on; a copy of the older store that was made "
+        "before its upgrade still has them in clear: remove it when it is no longer needed");
+  }
   core::Changes everything;
   std::swap(everything, state_.changes);
   mark_all_touched(state_);
@@ -172,6 +223,10 @@ std::string key_of(const core::Command& command) {
           return core::object_key(one.secret.metadata.project, one.secret.metadata.name);
         else if constexpr (requires { one.node.metadata; })
           return one.node.metadata.name;
+        else if constexpr (requires { one.user.metadata; })
+          return one.user.metadata.name;
+        else if constexpr (requires { one.token.metadata; })
+          return one.token.metadata.name;
         else if constexpr (requires { one.project.metadata; })
           return one.project.metadata.name;
         else if constexpr (requires {
@@ -214,7 +269,26 @@ void Control::apply(std::span<const Inbound> commands, Instant now) {
     Status status = core::step(state_, core::Tick{}, now);
     CHECK(status.ok());
   }
-  for (const Inbound& inbound : commands) replies_.push_back(run(inbound, now));
+  for (const Inbound& inbound : commands) {
+    replies_.push_back(run(inbound, now));
+    if (inbound.attempt) note_attempt(inbound, replies_.back(), now);
+  }
+}
+
+void Control::note_attempt(const Inbound& inbound, const Result<std::string>& result, Instant now) {
+  const Attempt& attempt = *inbound.attempt;
+  const Error* refusal = attempt.refusal ? &*attempt.refusal : nullptr;
+  if (!result.ok()) refusal = &result.error();
+  std::string key = key_of(inbound.command);
+  new_audit_.push_back({.seq = ++last_audit_,
+                        .routine = attempt.routine,
+                        .at = now,
+                        .user = attempt.user,
+                        .from = attempt.from,
+                        .action = attempt.action,
+                        .object = key.empty() ? attempt.object : key,
+                        .result = std::string(refusal ? info(refusal->code).name : "ok"),
+                        .message = refusal ? refusal->text().substr(0, kAuditTextLimit) : ""});
 }
 
 void Control::plan(Instant now) {
@@ -254,8 +328,11 @@ const std::string* Control::why_waits(const std::string& job) const {
 store::Batch Control::make_batch(const std::vector<Entry>& entries) const {
   store::Batch batch;
   const core::Changes& changes = state_.changes;
-  for (const Entry& entry : entries)
-    batch.put.push_back({entry.kind, entry.key, entry.version, entry.json});
+  for (const Entry& entry : entries) {
+    bool secret = entry.kind == kSecretKind;
+    batch.put.push_back({entry.kind, entry.key, entry.version,
+                         secret ? secrets_.seal(entry.json, entry.key) : entry.json});
+  }
   for (const auto& [kind, key] : changes.erased)
     if (!exists(state_, kind, key)) batch.erase.emplace_back(std::string(kind), key);
   for (const core::Effect& effect : changes.effects)
@@ -268,16 +345,19 @@ store::Batch Control::make_batch(const std::vector<Entry>& entries) const {
                             wire::to_json(full_tree(event)), event.about.uid});
   }
   batch.idempotency = new_keys_;
+  batch.audit = new_audit_;
   batch.counters = {{std::string(kVersionCounter), state_.version},
                     {std::string(kSubmissionCounter), state_.submissions},
                     {std::string(kEffectCounter), state_.last_effect},
-                    {std::string(kEventCounter), state_.last_event}};
+                    {std::string(kEventCounter), state_.last_event},
+                    {std::string(kAuditCounter), last_audit_}};
   return batch;
 }
 
 Result<TickResult> Control::commit() {
   std::vector<Entry> entries;
-  if (!state_.changes.empty() || !new_keys_.empty() || !waits_changed_.empty()) {
+  if (!state_.changes.empty() || !new_keys_.empty() || !new_audit_.empty() ||
+      !waits_changed_.empty()) {
     // The number of the publication that follows. It is durable before anyone sees it: a reader who
     // watches on from it after a restart must not miss what comes then.
     ++state_.version;
@@ -285,6 +365,7 @@ Result<TickResult> Control::commit() {
     TRY_STATUS(store_.commit(make_batch(entries)));
   }
   new_keys_.clear();
+  new_audit_.clear();
   core::Changes changes;
   std::swap(changes, state_.changes);
 
@@ -308,6 +389,8 @@ View::Publication Control::make_publication(const core::Changes& changes,
   for (Entry& entry : out.entries) {
     if (entry.kind == kSecretKind)
       entry = entry_of(entry.kind, entry.key, blanked(state_.secrets.at(entry.key)));
+    if (entry.kind == kTokenKind)
+      entry = entry_of(entry.kind, entry.key, blanked(state_.tokens.at(entry.key)));
     if (entry.kind != kJobKind) continue;
     waits_changed_.erase(entry.key);
     if (const std::string* why = why_waits(entry.key))
@@ -322,6 +405,7 @@ View::Publication Control::make_publication(const core::Changes& changes,
     out.entries.push_back(entry_of("Event", event.metadata.name, event));
   for (const auto& [kind, key] : changes.erased) out.gone.emplace_back(std::string(kind), key);
   out.sequence = state_.version;
+  if (changes_accounts(changes)) out.accounts = std::make_shared<const Accounts>(state_);
   return out;
 }
 

@@ -12,6 +12,7 @@
 #include "core/sched/plan.h"
 #include "core/state.h"
 #include "engine/engine.h"
+#include "server/secret_box.h"
 #include "server/view.h"
 #include "store/store.h"
 
@@ -23,9 +24,23 @@ struct Idempotency {
   std::string fingerprint;  // of the request's body
 };
 
+// Text that the audit log keeps of one attempt; longer is cut.
+inline constexpr size_t kAuditTextLimit = 512;
+
+// Who tries to change what, for the audit log.
+struct Attempt {
+  std::string user;
+  std::string from;
+  std::string action;                 // id of the route
+  std::string object;                 // when the command does not say it
+  bool routine = false;               // see store::AuditRow
+  std::optional<Error> refusal = {};  // when it came to nothing before it got here
+};
+
 struct Inbound {
   core::Command command;
-  Idempotency idempotency;
+  Idempotency idempotency = {};
+  std::optional<Attempt> attempt = {};  // of users; what engines observe is not audited
 };
 
 // What an effect needs besides itself; made while the state is at hand.
@@ -43,8 +58,8 @@ struct TickResult {
 
 class Control {
  public:
-  Control(store::Store& store, sched::Policy policy, uint64_t seed)
-      : store_(store), policy_(policy), rng_(seed) {}
+  Control(store::Store& store, SecretBox secrets, sched::Policy policy, uint64_t seed)
+      : store_(store), secrets_(std::move(secrets)), policy_(policy), rng_(seed) {}
 
   // Loads the store and makes the default project on the first start. The result publishes all
   // there is and releases nothing: first the engine has to be asked what it runs (Reconcile).
@@ -68,8 +83,15 @@ class Control {
   // What the planner saw last; never null. Shared with readers (`why`).
   std::shared_ptr<const sched::Snapshot> snapshot() const { return snapshot_; }
   const sched::Policy& policy() const { return policy_; }
+  // What was tried, latest first.
+  Result<std::vector<store::AuditRow>> audit(const store::AuditQuery& query) {
+    return store_.audit(query);
+  }
 
  private:
+  Status load_secret(const store::Document& document);
+  Status load_objects(const store::Loaded& loaded);
+  void note_attempt(const Inbound& inbound, const Result<std::string>& result, Instant now);
   Result<std::string> run(const Inbound& inbound, Instant now);
   Result<std::string> replay_known(const Inbound& inbound, bool& known);
   void note_waits(const std::vector<sched::Wait>& waits);
@@ -83,6 +105,8 @@ class Control {
   Order make_order(const core::Effect& effect) const;
 
   store::Store& store_;
+  SecretBox secrets_;
+  bool secrets_in_clear_ = false;  // what was loaded is older than sealing
   sched::Policy policy_;
   Rng rng_;
   core::State state_;
@@ -95,7 +119,9 @@ class Control {
   int64_t plans_ = 0;
   std::set<std::string> waits_changed_;
   std::vector<store::IdempotencyRow> new_keys_;  // of this tick
-  std::vector<Result<std::string>> replies_;     // of this tick
+  std::vector<store::AuditRow> new_audit_;       // of this tick
+  int64_t last_audit_ = 0;
+  std::vector<Result<std::string>> replies_;  // of this tick
 };
 
 }  // namespace tessera::server

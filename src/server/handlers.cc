@@ -27,7 +27,58 @@ void submit(Services& services, const Call& call, std::string_view kind, core::C
     if (!entry) return call.answer("{}", status);
     call.answer(entry->json, status);
   };
-  services.brain.submit({std::move(command), std::move(idempotency)}, std::move(reply));
+  services.brain.submit({std::move(command), std::move(idempotency), call.attempt()},
+                        std::move(reply));
+}
+
+void record(Services& services, const Call& call, std::string object, const Status& result) {
+  Attempt attempt = call.attempt();
+  attempt.object = std::move(object);
+  if (!result.ok()) attempt.refusal = result.error();
+  services.brain.record(std::move(attempt));
+}
+
+void remove_object(Services& services, const Call& call, std::string_view kind,
+                   const std::string& key, core::Command command) {
+  EntryPtr before = services.view.find(std::string(kind), key);
+  services.brain.submit({std::move(command), {}, call.attempt()},
+                        [call, before](Result<std::string> reply) {
+                          if (!reply.ok())
+                            call.refuse(reply.error());
+                          else
+                            call.answer(before ? before->json : "{}");
+                        });
+}
+
+std::function<void(Call call, api::Nothing, api::Nothing)> get_object(Services& services,
+                                                                      std::string_view kind) {
+  return [&services, kind](const Call& call, api::Nothing, api::Nothing) {
+    auto project = call.path.find("project");
+    std::string key =
+        core::object_key(project == call.path.end() ? "" : project->second, call.path.at("name"));
+    EntryPtr entry = services.view.find(std::string(kind), key);
+    if (entry)
+      call.answer(entry->json);
+    else
+      call.refuse(not_found(kind, key));
+  };
+}
+
+Status settle_name(api::Metadata& metadata, const Call& call) {
+  const std::string& name = call.path.at("name");
+  if (!metadata.name.empty() && metadata.name != name)
+    return error(Code::kInvalid,
+                 cat("is ", quoted(metadata.name), ", but the path says ", quoted(name)),
+                 "metadata.name");
+  metadata.name = name;
+  return Ok;
+}
+
+void prepare_new(api::Metadata& metadata) {
+  metadata.uid = random_hex(16);
+  metadata.resourceVersion = 0;
+  metadata.generation = 0;
+  metadata.deletionTimestamp.reset();
 }
 
 std::string random_hex(size_t digits) {

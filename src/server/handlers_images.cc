@@ -23,16 +23,17 @@ api::Image to_api(const engine::ImageSummary& image) {
 using Work =
     std::function<Result<std::vector<engine::ImageSummary>>(const engine::Progress& progress)>;
 
-void stream_progress(Services& services, const Call& call, Work work) {
+void stream_progress(Services& services, const Call& call, const std::string& object, Work work) {
   auto stream = call.exchange.start_stream(
       200, {{"Content-Type", "application/x-ndjson"}, {"Cache-Control", "no-store"}});
   auto send = [stream](const api::ImageProgress& line) {
     stream->write_within(wire::to_json(schema::encode(line)) + "\n", kReaderPatience);
   };
-  auto run = [stream, send, work = std::move(work)] {
+  auto run = [&services, call, object, stream, send, work = std::move(work)] {
     auto result = work([&](std::string_view line) {
       send({.progress = std::string(line), .images = {}, .error = std::nullopt});
     });
+    record(services, call, object, result.ok() ? Status(Ok) : Status(result.error()));
     api::ImageProgress last;
     if (result.ok())
       for (const engine::ImageSummary& image : *result) last.images.push_back(to_api(image));
@@ -72,7 +73,7 @@ void bind_images(Router& router, Services& services) {
   router.bind(
       routes::kPullImage, std::function([&services](Call call, Nothing, api::PullRequest request) {
         stream_progress(
-            services, call,
+            services, call, request.reference,
             [&services, request](
                 const engine::Progress& progress) -> Result<std::vector<engine::ImageSummary>> {
               TRY(engine::ImageSummary image,
@@ -82,17 +83,19 @@ void bind_images(Router& router, Services& services) {
               return std::vector{std::move(image)};
             });
       }));
-  router.bind(
-      routes::kImportImage,
-      std::function([&services](Call call, Nothing, api::ImportRequest request) {
-        stream_progress(services, call, [&services, request](const engine::Progress& progress) {
-          return services.engine.import_image(request.path, request.reference, progress);
-        });
-      }));
+  router.bind(routes::kImportImage,
+              std::function([&services](Call call, Nothing, api::ImportRequest request) {
+                stream_progress(services, call, request.path,
+                                [&services, request](const engine::Progress& progress) {
+                                  return services.engine.import_image(request.path,
+                                                                      request.reference, progress);
+                                });
+              }));
   router.bind(routes::kDeleteImage,
               std::function([&services](Call call, api::ImageQuery query, Nothing) {
                 answer_later(services, call, [&services, call, query] {
                   Status removed = services.engine.remove_image(query.reference);
+                  record(services, call, query.reference, removed);
                   if (removed.ok())
                     call.answer("{}");
                   else

@@ -66,12 +66,23 @@ void create(Services& services, const Call& call, api::Job job) {
   job.metadata.resourceVersion = 0;
   job.metadata.deletionTimestamp.reset();
   job.status = {};
+  job.metadata.annotations[std::string(api::kUserAnnotation)] = call.caller.user;
   Idempotency idempotency;
   if (const std::string* key = call.headers.find("Idempotency-Key"); key && !key->empty())
-    idempotency = {cat(call.peer.uid, "/", job.metadata.project, "/", *key),
+    idempotency = {cat(call.caller.key(), "/", job.metadata.project, "/", *key),
                    std::move(fingerprint)};
   submit(services, call, core::kJobKind, core::CreateJob{std::move(job)}, 201,
          std::move(idempotency));
+}
+
+// Whoever changes a job does not become its user, nor anyone whom he writes there.
+void keep_user(const Services& services, const Call& call,
+               std::map<std::string, std::string>& annotations) {
+  std::string name(api::kUserAnnotation);
+  annotations.erase(name);
+  EntryPtr entry = services.view.find(std::string(core::kJobKind), key_of(call));
+  std::string user = entry ? entry->tree.text("metadata", "annotations", name) : std::string();
+  if (!user.empty()) annotations[name] = user;
 }
 
 void replace(Services& services, const Call& call, api::Job job) {
@@ -83,6 +94,7 @@ void replace(Services& services, const Call& call, api::Job job) {
   job.metadata.name = name;
   Status valid = prepare(job, call);
   if (!valid.ok()) return call.refuse(valid.error());
+  keep_user(services, call, job.metadata.annotations);
   submit(services, call, core::kJobKind, core::ReplaceJob{std::move(job)});
 }
 
@@ -161,18 +173,19 @@ void bind_jobs(Router& router, Services& services) {
                 else
                   call.refuse(not_found(core::kJobKind, key_of(call)));
               }));
-  router.bind(routes::kDeleteJob,
-              std::function([&services](Call call, api::DeleteQuery query, Nothing) {
-                EntryPtr before = services.view.find(std::string(core::kJobKind), key_of(call));
-                core::DeleteJob command{call.path.at("project"), call.path.at("name"),
-                                        query.resourceVersion.value_or(0)};
-                services.brain.submit(
-                    {std::move(command), {}}, [call, before, &services](Result<std::string> key) {
-                      if (!key.ok()) return call.refuse(key.error());
-                      EntryPtr still = services.view.find(std::string(core::kJobKind), *key);
-                      call.answer(still ? still->json : before ? before->json : "{}");
-                    });
-              }));
+  router.bind(
+      routes::kDeleteJob, std::function([&services](Call call, api::DeleteQuery query, Nothing) {
+        EntryPtr before = services.view.find(std::string(core::kJobKind), key_of(call));
+        core::DeleteJob command{call.path.at("project"), call.path.at("name"),
+                                query.resourceVersion.value_or(0)};
+        services.brain.submit({std::move(command), {}, call.attempt()},
+                              [call, before, &services](Result<std::string> key) {
+                                if (!key.ok()) return call.refuse(key.error());
+                                EntryPtr still =
+                                    services.view.find(std::string(core::kJobKind), *key);
+                                call.answer(still ? still->json : before ? before->json : "{}");
+                              });
+      }));
   router.bind(
       routes::kStopJob, std::function([&services](Call call, Nothing, api::StopRequest request) {
         core::StopJob command{call.path.at("project"), call.path.at("name"), {}, request.grace};

@@ -1,6 +1,7 @@
 // Lists and watches: the same for every kind.
 
 #include "api/envelope.h"
+#include "base/clock.h"
 #include "base/text.h"
 #include "server/encode.h"
 #include "server/selector.h"
@@ -29,13 +30,14 @@ Result<Filter> parse_filter(const ListQuery& query) {
 
 void list(const Services& services, const Call& call, std::string_view kind,
           const std::string& project, const ListQuery& query, const Filter& filter) {
+  std::shared_ptr<const Accounts> accounts = services.view.accounts();
   View::Page page = services.view.list(std::string(kind), project, query.continue_);
   int64_t limit = query.limit.value_or(INT64_MAX);
   std::string items, next;
   int64_t count = 0;
   const Entry* last = nullptr;
   for (const EntryPtr& entry : page.entries) {
-    if (!filter.accepts(*entry)) continue;
+    if (!accounts->shows(call.caller, *entry) || !filter.accepts(*entry)) continue;
     if (count == limit) {
       next = last->key;
       break;
@@ -64,7 +66,14 @@ void watch(Services& services, const Call& call, std::string_view kind, const st
   auto frame = [sse](const std::string& line) {
     return sse ? cat("data: ", line, "\n\n") : line + "\n";
   };
-  auto listener = [stream, filter = std::move(filter), frame](const Change& change) {
+  auto listener = [stream, filter = std::move(filter), frame, &view = services.view, project,
+                   caller = call.caller,
+                   permission = call.route->permission](const Change& change) {
+    // The stream ends when the caller's rights do.
+    std::shared_ptr<const Accounts> accounts = view.accounts();
+    if (!accounts->knows(caller, wall_now()) || !accounts->allows(caller, permission, project))
+      return false;
+    if (!accounts->shows(caller, *change.entry)) return !stream->closed();
     // What no longer matches the selector leaves the watcher's set without a word of its own; the
     // selectors that people watch with (labels, names) do not change under way.
     if (!filter.accepts(*change.entry)) return !stream->closed();
@@ -107,6 +116,8 @@ void bind_lists(Router& router, Services& services) {
   bind_list(router, services, routes::kListProjects, core::kProjectKind);
   bind_list(router, services, routes::kListNodes, core::kNodeKind);
   bind_list(router, services, routes::kListAccelerators, core::kAcceleratorKind);
+  bind_list(router, services, routes::kListUsers, core::kUserKind);
+  bind_list(router, services, routes::kListTokens, core::kTokenKind);
 }
 
 }  // namespace tessera::server

@@ -12,17 +12,6 @@ using api::DeleteQuery, api::Nothing, core::object_key;
 
 namespace {
 
-// The name in the path decides; one in the body must be the same.
-Status settle_name(api::Metadata& metadata, const Call& call) {
-  const std::string& name = call.path.at("name");
-  if (!metadata.name.empty() && metadata.name != name)
-    return error(Code::kInvalid,
-                 cat("is ", quoted(metadata.name), ", but the path says ", quoted(name)),
-                 "metadata.name");
-  metadata.name = name;
-  return Ok;
-}
-
 Status settle_project(api::Metadata& metadata, const Call& call) {
   const std::string& project = call.path.at("project");
   if (!metadata.project.empty() && metadata.project != project)
@@ -33,39 +22,24 @@ Status settle_project(api::Metadata& metadata, const Call& call) {
   return Ok;
 }
 
-void prepare_new(api::Metadata& metadata) {
-  metadata.uid = random_hex(16);
-  metadata.resourceVersion = 0;
-  metadata.generation = 0;
-  metadata.deletionTimestamp.reset();
-}
-
-// Answers with one published object.
-template <class Q>
-auto get(Services& services, std::string_view kind) {
-  return std::function([&services, kind](Call call, Q, Nothing) {
-    auto project = call.path.find("project");
-    std::string key =
-        object_key(project == call.path.end() ? "" : project->second, call.path.at("name"));
-    EntryPtr entry = services.view.find(std::string(kind), key);
-    if (entry)
-      call.answer(entry->json);
-    else
-      call.refuse(not_found(kind, key));
-  });
-}
-
-// A delete answers with what was deleted.
-void remove(Services& services, const Call& call, std::string_view kind, const std::string& key,
-            core::Command command) {
-  EntryPtr before = services.view.find(std::string(kind), key);
-  services.brain.submit({std::move(command), {}},
-                        [call, before, kind = std::string(kind), key](Result<std::string> reply) {
-                          if (!reply.ok())
-                            call.refuse(reply.error());
-                          else
-                            call.answer(before ? before->json : "{}");
-                        });
+// What of a project a maintainer may not change; quota, mounts and policies are the admin's.
+Status check_maintainer(const Services& services, const Call& call, api::Project& wanted) {
+  if (services.view.accounts()->role_of(call.caller) == api::ClusterRole::kAdmin) return Ok;
+  const std::string& name = wanted.metadata.name;
+  EntryPtr entry = services.view.find(std::string(core::kProjectKind), name);
+  if (!entry) return not_found(core::kProjectKind, name);
+  TRY(api::Project now, decode_tree<api::Project>(entry->tree));
+  api::ProjectSpec allowed = now.spec;
+  allowed.description = wanted.spec.description;
+  allowed.members = wanted.spec.members;
+  if (allowed != wanted.spec)
+    return error(Code::kPermissionDenied,
+                 "a maintainer changes only description and members of a project", "spec",
+                 "ask an admin for the rest");
+  // Compared with this version: what an admin changes meanwhile must not be undone.
+  if (wanted.metadata.resourceVersion == 0)
+    wanted.metadata.resourceVersion = now.metadata.resourceVersion;
+  return Ok;
 }
 
 void bind_projects(Router& router, Services& services) {
@@ -77,19 +51,20 @@ void bind_projects(Router& router, Services& services) {
         project.metadata.project.clear();
         submit(services, call, core::kProjectKind, core::CreateProject{std::move(project)}, 201);
       }));
-  router.bind(routes::kGetProject, get<Nothing>(services, core::kProjectKind));
+  router.bind(routes::kGetProject, get_object(services, core::kProjectKind));
   router.bind(
       routes::kReplaceProject, std::function([&services](Call call, Nothing, api::Project project) {
         Status valid = settle_name(project.metadata, call);
         if (valid.ok()) valid = api::validate(project);
+        if (valid.ok()) valid = check_maintainer(services, call, project);
         if (!valid.ok()) return call.refuse(valid.error());
         submit(services, call, core::kProjectKind, core::ReplaceProject{std::move(project)});
       }));
   router.bind(routes::kDeleteProject,
               std::function([&services](Call call, DeleteQuery query, Nothing) {
                 std::string name = call.path.at("name");
-                remove(services, call, core::kProjectKind, name,
-                       core::DeleteProject{name, query.resourceVersion.value_or(0)});
+                remove_object(services, call, core::kProjectKind, name,
+                              core::DeleteProject{name, query.resourceVersion.value_or(0)});
               }));
 }
 
@@ -102,7 +77,7 @@ void bind_secrets(Router& router, Services& services) {
         prepare_new(secret.metadata);
         submit(services, call, core::kSecretKind, core::CreateSecret{std::move(secret)}, 201);
       }));
-  router.bind(routes::kGetSecret, get<Nothing>(services, core::kSecretKind));
+  router.bind(routes::kGetSecret, get_object(services, core::kSecretKind));
   router.bind(routes::kReplaceSecret,
               std::function([&services](Call call, Nothing, api::Secret secret) {
                 Status valid = settle_name(secret.metadata, call);
@@ -114,8 +89,8 @@ void bind_secrets(Router& router, Services& services) {
   router.bind(routes::kDeleteSecret,
               std::function([&services](Call call, DeleteQuery query, Nothing) {
                 std::string project = call.path.at("project"), name = call.path.at("name");
-                remove(services, call, core::kSecretKind, object_key(project, name),
-                       core::DeleteSecret{project, name, query.resourceVersion.value_or(0)});
+                remove_object(services, call, core::kSecretKind, object_key(project, name),
+                              core::DeleteSecret{project, name, query.resourceVersion.value_or(0)});
               }));
 }
 
@@ -124,8 +99,8 @@ void bind_secrets(Router& router, Services& services) {
 void bind_objects(Router& router, Services& services) {
   bind_projects(router, services);
   bind_secrets(router, services);
-  router.bind(routes::kGetNode, get<Nothing>(services, core::kNodeKind));
-  router.bind(routes::kGetAccelerator, get<Nothing>(services, core::kAcceleratorKind));
+  router.bind(routes::kGetNode, get_object(services, core::kNodeKind));
+  router.bind(routes::kGetAccelerator, get_object(services, core::kAcceleratorKind));
   router.bind(routes::kPatchNode, std::function([&services](Call call, Nothing, Value patch) {
                 const std::string& name = call.path.at("name");
                 EntryPtr entry = services.view.find(std::string(core::kNodeKind), name);

@@ -9,7 +9,7 @@
 namespace tessera::server {
 
 namespace routes = api::routes;
-using api::Nothing;
+using api::Nothing, core::object_key;
 
 namespace {
 
@@ -146,6 +146,8 @@ using Open = std::function<Result<std::unique_ptr<engine::Session>>(const api::T
 
 void open_session(Services& services, const Call& call, int64_t index, Open open) {
   Result<api::Task> task = running_task(services, call, index);
+  record(services, call, object_key(call.path.at("project"), call.path.at("name")),
+         task.ok() ? Status(Ok) : Status(task.error()));
   if (!task.ok()) return call.refuse(task.error());
   auto socket = call.exchange.upgrade(kSubprotocol);
   if (!socket.ok()) return call.refuse(socket.error());

@@ -96,12 +96,33 @@ api::Top measure(Services& services) {
   return top;
 }
 
+// Whose programs run on a device is everyone's to know; what they are, and of which job, only those
+// who may see that job.
+void hide_others(const Services& services, const Identity& caller, api::Top& top) {
+  std::shared_ptr<const Accounts> accounts = services.view.accounts();
+  auto hidden = [&](const std::string& job) {
+    return !accounts->allows(caller, api::Permission::kViewProject, job.substr(0, job.find('/')));
+  };
+  for (api::AcceleratorUsage& device : top.accelerators) {
+    std::erase_if(device.jobs, hidden);
+    for (api::ProcessUsage& process : device.processes) {
+      if (!hidden(process.job)) continue;
+      process.job.clear();
+      process.command.clear();
+    }
+  }
+}
+
 }  // namespace
 
 void bind_top(Router& router, Services& services) {
   router.bind(routes::kTop, std::function([&services](Call call, Nothing, Nothing) {
                 // The driver may take its time: not on the I/O thread.
-                auto answer = [&services, call] { call.answer_object(measure(services)); };
+                auto answer = [&services, call] {
+                  api::Top top = measure(services);
+                  hide_others(services, call.caller, top);
+                  call.answer_object(top);
+                };
                 if (!services.streams.run(std::move(answer), false))
                   call.refuse(error(Code::kExhausted, "too many streams are open", {},
                                     "try again in a moment"));

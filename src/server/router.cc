@@ -1,7 +1,5 @@
 #include "server/router.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <set>
 
@@ -10,6 +8,21 @@
 #include "wire/json.h"
 
 namespace tessera::server {
+
+std::string Call::project() const {
+  auto found = path.find("project");
+  if (found != path.end()) return found->second;
+  return {};
+}
+
+Attempt Call::attempt() const {
+  auto name = path.find("name");
+  return {.user = caller.user,
+          .from = caller.from,
+          .action = std::string(route->id),
+          .object = name == path.end() ? project() : core::object_key(project(), name->second),
+          .routine = route->permission == api::Permission::kRunJobs};
+}
 
 void Call::answer(std::string json, int status) const {
   exchange.respond({status, {{"Content-Type", "application/json"}}, std::move(json)});
@@ -62,15 +75,6 @@ bool path_matches(const std::vector<std::string>& pattern, const std::vector<std
   return true;
 }
 
-// Everyone whom the socket's file mode lets in is the admin for now: root, the server's own user,
-// and the group that was given the socket.
-Status authorise(const api::RouteInfo& info, const net::Peer& peer) {
-  if (info.permission == api::Permission::kPublic) return Ok;
-  if (peer.uid != UINT32_MAX) return Ok;
-  return error(Code::kUnauthenticated, "who you are is not known", {},
-               "connect through the server's Unix socket");
-}
-
 // A query value as the field's type wants it; what does not fit is left a string, for decode to
 // refuse.
 Value typed(const std::string& text, const schema::Type& type) {
@@ -113,9 +117,9 @@ Result<Value> body_value(const net::Request& request, const schema::Type& type) 
 }  // namespace
 
 Status Router::dispatch(net::Request& request, const net::Peer& peer,
-                        const net::Exchange& exchange) const {
+                        const net::Exchange& exchange) {
   std::vector<std::string> path = split(request.path, '/');
-  Call call{{}, peer, request.headers, exchange};
+  Call call{{}, nullptr, {}, request.headers, exchange};
   std::vector<std::string> other_methods;
   for (const Row& row : rows_) {
     if (!path_matches(row.parts, path, call.path)) continue;
@@ -124,7 +128,11 @@ Status Router::dispatch(net::Request& request, const net::Peer& peer,
       other_methods.emplace_back(method);
       continue;
     }
-    TRY_STATUS(authorise(*row.info, peer));
+    call.route = row.info;
+    // A project's own routes name it as any object.
+    bool own = row.info->path.starts_with("/api/v1/projects/{name}");
+    TRY(call.caller,
+        gate_.admit(*row.info, request, peer, own ? call.path.at("name") : call.project()));
     TRY(Value body, body_value(request, row.info->request()));
     Value query = query_value(request.params, row.info->query());
     return row.handler(std::move(call), query, body);
@@ -136,8 +144,7 @@ Status Router::dispatch(net::Request& request, const net::Peer& peer,
                "/openapi.json lists what there is");
 }
 
-void Router::handle(net::Request request, const net::Peer& peer,
-                    const net::Exchange& exchange) const {
+void Router::handle(net::Request request, const net::Peer& peer, const net::Exchange& exchange) {
   Status status = dispatch(request, peer, exchange);
   if (!status.ok()) exchange.respond(error_response(status.error()));
 }

@@ -10,15 +10,22 @@
 #include "api/routes.h"
 #include "net/exchange.h"
 #include "net/server.h"
+#include "server/gate.h"
 
 namespace tessera::server {
 
 // What a handler gets besides its query and body.
 struct Call {
   std::map<std::string, std::string> path;  // {project}, {name}
-  net::Peer peer;
+  const api::RouteInfo* route;
+  Identity caller;
   net::Headers headers;
   net::Exchange exchange;
+
+  // What the path names; empty when it names none.
+  std::string project() const;
+  // For the audit log.
+  Attempt attempt() const;
 
   // Answers with JSON text that is ready to send.
   void answer(std::string json, int status = 200) const;
@@ -37,6 +44,8 @@ net::Response error_response(const Error& failure);
 
 class Router {
  public:
+  explicit Router(Gate& gate) : gate_(gate) {}
+
   // Binds the one handler of a row. It runs on the I/O thread and must not block; it answers
   // through the call, now or later.
   template <class Q, class B, class A>
@@ -53,7 +62,7 @@ class Router {
   // The ids of rows without a handler: the server does not start while there are any.
   std::vector<std::string> unbound() const;
 
-  void handle(net::Request request, const net::Peer& peer, const net::Exchange& exchange) const;
+  void handle(net::Request request, const net::Peer& peer, const net::Exchange& exchange);
 
  private:
   using Handler = std::function<Status(Call call, const Value& query, const Value& body)>;
@@ -63,9 +72,9 @@ class Router {
     Handler handler;
   };
   void add(const api::RouteInfo& info, Handler handler);
-  Status dispatch(net::Request& request, const net::Peer& peer,
-                  const net::Exchange& exchange) const;
+  Status dispatch(net::Request& request, const net::Peer& peer, const net::Exchange& exchange);
 
+  Gate& gate_;
   std::vector<Row> rows_;
 };
 

@@ -1,5 +1,6 @@
 #include "server/server.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -7,6 +8,7 @@
 #include "server/encode.h"
 #include "server/observer.h"
 #include "server/services.h"
+#include "server/tls_files.h"
 
 namespace tessera::server {
 
@@ -29,7 +31,10 @@ struct Server::Parts {
   std::unique_ptr<Observer> observer;
   std::unique_ptr<EffectRunner> effects;
   std::unique_ptr<Services> services;
-  Router router;
+  std::unique_ptr<Gate> gate;
+  std::unique_ptr<Router> router;
+  std::shared_ptr<net::TlsServerContext> tls;
+  std::vector<net::TcpAddress> listens_at;
   std::unique_ptr<net::Server> http;
   std::atomic<bool> ready = false;
   bool stopped = false;
@@ -49,13 +54,15 @@ Status Server::start() {
   TRY_STATUS(make_directories(parts.options.data_folder, 0711));
   TRY(parts.store, store::open_file(cat(parts.options.data_folder, "/tessera.db")));
 
+  auto handle = [&parts](net::Request request, const net::Peer& peer,
+                         const net::Exchange& exchange) {
+    parts.router->handle(std::move(request), peer, exchange);
+  };
   parts.http = std::make_unique<net::Server>(
-      [&parts](net::Request request, net::Peer peer, net::Exchange exchange) {
-        parts.router.handle(std::move(request), peer, exchange);
-      },
-      net::ServerOptions{.limits = {}, .render = error_response});
+      handle, net::ServerOptions{.limits = {}, .render = error_response});
+  TRY(SecretBox secrets, SecretBox::load(cat(parts.options.data_folder, "/secrets.key")));
   parts.brain = std::make_unique<Brain>(
-      *parts.store, parts.view, parts.options.policy, parts.options.seed,
+      *parts.store, std::move(secrets), parts.view, parts.options.policy, parts.options.seed,
       [&parts](std::vector<Order> orders) { parts.effects->run(std::move(orders)); });
   TRY_STATUS(parts.brain->load().in("store"));
   auto observe = [&parts](core::Command command) { parts.brain->observe(std::move(command)); };
@@ -78,13 +85,70 @@ Status Server::start() {
   parts.services = std::make_unique<Services>(
       Services{*parts.brain, parts.view, *parts.engine, *parts.observer, parts.streams,
                parts.options.version, node.status.engine, parts.options.openapi, parts.ready});
-  for (auto bind : {bind_system, bind_jobs, bind_objects, bind_lists, bind_logs, bind_sessions,
-                    bind_images, bind_top})
-    bind(parts.router, *parts.services);
-  if (auto unbound = parts.router.unbound(); !unbound.empty())
-    return error(Code::kInternal, cat("routes without a handler: ", join(unbound, ", ")));
+  TRY_STATUS(bind_routes());
   parts.ready = true;
-  return parts.http->listen(parts.options.socket_path, parts.options.socket_mode);
+  return listen();
+}
+
+Status Server::bind_routes() {
+  Parts& parts = *parts_;
+  parts.gate = std::make_unique<Gate>(
+      parts.view, GateOptions{.admin_group = parts.options.socket_mode.gid},
+      [&parts](Attempt attempt) { parts.brain->record(std::move(attempt)); },
+      [&parts](const std::string& token) { parts.brain->observe(core::UseToken{token}); });
+  parts.router = std::make_unique<Router>(*parts.gate);
+  for (auto bind : {bind_system, bind_jobs, bind_objects, bind_lists, bind_logs, bind_sessions,
+                    bind_images, bind_accounts, bind_top})
+    bind(*parts.router, *parts.services);
+  if (auto unbound = parts.router->unbound(); !unbound.empty())
+    return error(Code::kInternal, cat("routes without a handler: ", join(unbound, ", ")));
+  return Ok;
+}
+
+namespace {
+
+Result<ServerCertificate> certificate_of(const ServerOptions& options) {
+  return server_certificate(cat(options.data_folder, "/tls"),
+                            server_names(options.listen, options.tls_names), wall_now())
+      .in("TLS");
+}
+
+}  // namespace
+
+// The local socket comes last: whoever gets an answer there finds the rest open.
+Status Server::listen() {
+  TRY_STATUS(listen_tls());
+  return parts_->http->listen(parts_->options.socket_path, parts_->options.socket_mode);
+}
+
+Status Server::listen_tls() {
+  Parts& parts = *parts_;
+  if (parts.options.listen.empty()) return Ok;
+  TRY(ServerCertificate certificate, certificate_of(parts.options));
+  TRY(parts.tls, net::TlsServerContext::make(certificate.pair));
+  for (net::TcpAddress address : parts.options.listen) {
+    TRY(address.port, parts.http->listen_tls(address, parts.tls));
+    log::info(cat("listens at ", address.text(), " with TLS; the CA's fingerprint is ",
+                  certificate.authority_fingerprint));
+    parts.listens_at.push_back(std::move(address));
+  }
+  renew_later();
+  return Ok;
+}
+
+void Server::renew_later() {
+  Parts& parts = *parts_;
+  parts.http->after(kCertificateCheck, [this, &parts] {
+    auto certificate = certificate_of(parts.options);
+    Status renewed =
+        certificate.ok() ? parts.tls->replace(certificate->pair) : Status(certificate.error());
+    if (!renewed.ok()) log::error(renewed.error().text());
+    renew_later();
+  });
+}
+
+const std::vector<net::TcpAddress>& Server::listens_at() const {
+  return parts_->listens_at;
 }
 
 void Server::stop() {

@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "core/sched/plan.h"
 #include "engine/engine.h"
+#include "net/tls.h"
 #include "net/unix_socket.h"
 
 namespace tessera::server {
@@ -19,13 +20,17 @@ struct ServerOptions {
   std::string data_folder;  // the store lives here
   std::string socket_path;
   net::UnixSocketMode socket_mode;
-  std::string openapi;  // the document to serve
+  std::vector<net::TcpAddress> listen = {};  // with TLS
+  std::vector<std::string> tls_names = {};   // of this server, besides those that it can see
+  std::string openapi;                       // the document to serve
   sched::Policy policy;
   uint64_t seed = 0;
 };
 
 // How often nodes and accelerators are looked at again (A16: drivers may come later).
 inline constexpr Millis kScanInterval{10'000};
+// How often the server's certificate is looked at: it is renewed weeks before it ends.
+inline constexpr Millis kCertificateCheck{12LL * 3600 * 1000};
 // Threads for effects: image pulls may take several at once, starts of others must still get
 // through.
 inline constexpr size_t kEffectThreads = 32;
@@ -43,8 +48,15 @@ class Server {
   Status start();
   // Stops taking requests, finishes what is under way. Containers go on.
   void stop();
+  // Where it listens, in the order of the options, with the ports that the kernel chose.
+  const std::vector<net::TcpAddress>& listens_at() const;
 
  private:
+  Status bind_routes();
+  Status listen();
+  Status listen_tls();
+  void renew_later();
+
   struct Parts;
   std::unique_ptr<Parts> parts_;
 };

@@ -33,10 +33,27 @@ void bind_logs(Router& router, Services& services);
 void bind_sessions(Router& router, Services& services);
 void bind_images(Router& router, Services& services);
 void bind_top(Router& router, Services& services);
+void bind_accounts(Router& router, Services& services);
 
 // Sends a command to the brain and answers with the object it was about, as published.
 void submit(Services& services, const Call& call, std::string_view kind, core::Command command,
             int status = 200, Idempotency idempotency = {});
+
+// For the audit log: what an engine was asked to do at once, and what came of it.
+void record(Services& services, const Call& call, std::string object, const Status& result);
+
+// A delete answers with what was deleted.
+void remove_object(Services& services, const Call& call, std::string_view kind,
+                   const std::string& key, core::Command command);
+
+// Answers with one published object.
+std::function<void(Call call, api::Nothing, api::Nothing)> get_object(Services& services,
+                                                                      std::string_view kind);
+
+// The name in the path decides; one in the body must be the same.
+Status settle_name(api::Metadata& metadata, const Call& call);
+// What the server decides of a new object.
+void prepare_new(api::Metadata& metadata);
 
 Error not_found(std::string_view kind, const std::string& key);
 

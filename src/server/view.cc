@@ -25,8 +25,17 @@ void View::notify(const Change& change) {
   });
 }
 
+std::shared_ptr<const Accounts> View::accounts() const {
+  std::lock_guard lock(accounts_mutex_);
+  return accounts_;
+}
+
 void View::publish(Publication publication) {
   std::lock_guard lock(mutex_);
+  if (publication.accounts) {
+    std::lock_guard accounts_lock(accounts_mutex_);
+    accounts_ = std::move(publication.accounts);
+  }
   if (sequence_ == 0) log_start_ = publication.sequence;  // what was there before the first tick
   sequence_ = publication.sequence;
   for (const auto& [kind, key] : publication.gone) {

@@ -15,6 +15,7 @@
 
 #include "api/value.h"
 #include "base/result.h"
+#include "server/accounts.h"
 
 namespace tessera::server {
 
@@ -47,11 +48,15 @@ class View {
   struct Publication {
     std::vector<Entry> entries;
     std::vector<std::pair<std::string, std::string>> gone;
-    int64_t sequence = 0;  // the version that the state had reached
+    int64_t sequence = 0;                           // the version that the state had reached
+    std::shared_ptr<const Accounts> accounts = {};  // null: as before
   };
   void publish(Publication publication);
 
   EntryPtr find(const std::string& kind, const std::string& key) const;
+
+  // Who may do what; never null. A watch's listener may ask, too.
+  std::shared_ptr<const Accounts> accounts() const;
 
   struct Page {
     std::vector<EntryPtr> entries;  // by key
@@ -63,7 +68,7 @@ class View {
 
   // Calls `listener` for every change from `since` on (or for what exists as kAdded, without one),
   // then as changes come, on the brain's thread, without gaps. kGone when `since` is too long ago.
-  // The listener must not block and must not call the view; it returns false to end.
+  // The listener must not block and not call the view (but accounts()); it returns false to end.
   using Listener = std::function<bool(const Change& change)>;
   Status watch(const std::string& kind, const std::string& project, std::optional<int64_t> since,
                Listener listener);
@@ -78,6 +83,8 @@ class View {
   using Key = std::pair<std::string, std::string>;  // kind, key
   void notify(const Change& change);
 
+  mutable std::mutex accounts_mutex_;  // may be taken inside the other
+  std::shared_ptr<const Accounts> accounts_ = std::make_shared<const Accounts>(core::State());
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
   std::map<Key, EntryPtr> entries_;

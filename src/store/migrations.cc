@@ -44,6 +44,20 @@ CREATE TABLE idempotency (
 CREATE INDEX idempotency_by_age ON idempotency (at_ms);
 CREATE TABLE counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 )sql"},
+    {2, R"sql(
+CREATE TABLE audit (
+  routine INTEGER NOT NULL,
+  seq INTEGER NOT NULL,
+  at_ms INTEGER NOT NULL,
+  user TEXT NOT NULL,
+  origin TEXT NOT NULL,
+  action TEXT NOT NULL,
+  object TEXT NOT NULL,
+  result TEXT NOT NULL,
+  message TEXT NOT NULL,
+  PRIMARY KEY (routine, seq)
+) WITHOUT ROWID;
+)sql"},
 };
 
 Status check_ours(Database& database, int64_t version) {

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <set>
 
@@ -19,6 +20,7 @@ struct Statements {
   Statement put_outbox, finish_outbox, load_outbox;
   Statement add_event, drop_events, all_events, events_of_project, events_about;
   Statement add_idempotency, drop_old_idempotency, drop_idempotency, find_idempotency;
+  Statement add_audit, drop_audit, find_audit;
   Statement set_counter, load_counters;
 };
 
@@ -60,6 +62,18 @@ constexpr struct {
      "(SELECT key FROM idempotency ORDER BY at_ms, key LIMIT ?1)"},
     {&Statements::find_idempotency,
      "SELECT key, fingerprint, kind, object_key, at_ms FROM idempotency WHERE key = ?1"},
+    {&Statements::add_audit,
+     "INSERT INTO audit (routine, seq, at_ms, user, origin, action, object, result, message) "
+     "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"},
+    {&Statements::drop_audit,
+     "DELETE FROM audit WHERE routine = ?1 AND seq IN "
+     "(SELECT seq FROM audit WHERE routine = ?1 ORDER BY seq LIMIT ?2)"},
+    // Each half walks its part of the table from its end and stops at the limit.
+    {&Statements::find_audit,
+     "SELECT * FROM (SELECT * FROM audit WHERE routine = 0 AND seq < ?1 AND (?3 IS NULL OR user = "
+     "?3) AND (?4 = 0 OR result <> 'ok') ORDER BY seq DESC LIMIT ?2) UNION ALL "
+     "SELECT * FROM (SELECT * FROM audit WHERE routine = 1 AND seq < ?1 AND (?3 IS NULL OR user = "
+     "?3) AND (?4 = 0 OR result <> 'ok') ORDER BY seq DESC LIMIT ?2) ORDER BY seq DESC LIMIT ?2"},
     {&Statements::set_counter,
      "INSERT INTO counters (name, value) VALUES (?1, ?2) "
      "ON CONFLICT (name) DO UPDATE SET value = excluded.value"},
@@ -69,7 +83,7 @@ constexpr struct {
 bool is_empty(const Batch& batch) {
   return batch.put.empty() && batch.erase.empty() && batch.outbox_put.empty() &&
          batch.outbox_done.empty() && batch.events.empty() && batch.idempotency.empty() &&
-         batch.counters.empty();
+         batch.audit.empty() && batch.counters.empty();
 }
 
 Status check_put_or_erased(const Batch& batch) {
@@ -93,6 +107,8 @@ class SqliteStore : public Store {
     }
     TRY(counts_.events, database_.integer("SELECT count(*) FROM events"));
     TRY(counts_.idempotency, database_.integer("SELECT count(*) FROM idempotency"));
+    TRY(counts_.audit[0], database_.integer("SELECT count(*) FROM audit WHERE routine = 0"));
+    TRY(counts_.audit[1], database_.integer("SELECT count(*) FROM audit WHERE routine = 1"));
     return Ok;
   }
 
@@ -111,12 +127,15 @@ class SqliteStore : public Store {
   Result<Loaded> load() override;
   Result<std::optional<IdempotencyRow>> find_idempotency(const std::string& key) override;
   Result<std::vector<EventRow>> events(const EventQuery& query) override;
+  Result<std::vector<AuditRow>> audit(const AuditQuery& query) override;
+  Status scrub() override;
 
  private:
   // How many rows of the tables that are pruned, so that no commit has to count them.
   struct Counts {
     int64_t events = 0;
     int64_t idempotency = 0;
+    std::array<int64_t, 2> audit = {};  // others, routine
   };
 
   Query query(const Statement& statement) { return Query(database_, statement); }
@@ -125,6 +144,7 @@ class SqliteStore : public Store {
   Status write_outbox(const Batch& batch);
   Status write_events(const Batch& batch, int64_t& count);
   Status write_idempotency(const Batch& batch, int64_t& count);
+  Status write_audit(const Batch& batch, std::array<int64_t, 2>& counts);
   Status write_counters(const Batch& batch);
 
   Fd lock_;  // released last
@@ -140,6 +160,7 @@ Status SqliteStore::write(const Batch& batch, Counts& counts) {
   TRY_STATUS(write_outbox(batch));
   TRY_STATUS(write_events(batch, counts.events));
   TRY_STATUS(write_idempotency(batch, counts.idempotency));
+  TRY_STATUS(write_audit(batch, counts.audit));
   TRY_STATUS(write_counters(batch));
   return query(statements_.commit).finish("commit");
 }
@@ -200,6 +221,25 @@ Status SqliteStore::write_idempotency(const Batch& batch, int64_t& count) {
   return Ok;
 }
 
+Status SqliteStore::write_audit(const Batch& batch, std::array<int64_t, 2>& counts) {
+  for (const AuditRow& row : batch.audit) {
+    TRY_STATUS(query(statements_.add_audit)
+                   .bind(int64_t{row.routine}, row.seq, row.at.ms, row.user, row.from, row.action,
+                         row.object, row.result, row.message)
+                   .finish("add to the audit log"));
+    ++counts[row.routine];
+  }
+  for (int64_t routine : {0, 1}) {
+    int64_t& count = counts[static_cast<size_t>(routine)];
+    if (count <= kAuditLimit) continue;
+    TRY_STATUS(query(statements_.drop_audit)
+                   .bind(routine, count - kAuditLimit)
+                   .finish("drop old rows of the audit log"));
+    count = kAuditLimit;
+  }
+  return Ok;
+}
+
 Status SqliteStore::write_counters(const Batch& batch) {
   for (const auto& [name, value] : batch.counters)
     TRY_STATUS(query(statements_.set_counter).bind(name, value).finish("set a counter"));
@@ -255,6 +295,30 @@ Result<std::vector<EventRow>> SqliteStore::events(const EventQuery& wanted) {
     if (!found) return out;
     out.push_back({rows.integer(0), rows.text(1), rows.text(2), rows.text(3)});
   }
+}
+
+Result<std::vector<AuditRow>> SqliteStore::audit(const AuditQuery& wanted) {
+  Query rows(database_, statements_.find_audit);
+  rows.bind(wanted.before, wanted.limit, wanted.user, int64_t{wanted.refused});
+  std::vector<AuditRow> out;
+  while (true) {
+    TRY(bool found, rows.next("read the audit log"));
+    if (!found) return out;
+    out.push_back({.seq = rows.integer(1),
+                   .routine = rows.integer(0) != 0,
+                   .at = {rows.integer(2)},
+                   .user = rows.text(3),
+                   .from = rows.text(4),
+                   .action = rows.text(5),
+                   .object = rows.text(6),
+                   .result = rows.text(7),
+                   .message = rows.text(8)});
+  }
+}
+
+Status SqliteStore::scrub() {
+  TRY_STATUS(database_.run("VACUUM"));
+  return database_.run("PRAGMA wal_checkpoint(TRUNCATE)");
 }
 
 Result<std::unique_ptr<Store>> finish_opening(Fd lock, Database database) {

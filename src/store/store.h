@@ -53,6 +53,21 @@ struct IdempotencyRow {
   bool operator==(const IdempotencyRow&) const = default;
 };
 
+// One attempt to change something, for the audit log.
+struct AuditRow {
+  int64_t seq = 0;  // of the caller; used once, later ones are higher
+  bool routine =
+      false;  // what users do all day (jobs), kept apart so that it does not push out the rest
+  Instant at;
+  std::string user;
+  std::string from;
+  std::string action;
+  std::string object;
+  std::string result;  // "ok", or the code of the refusal
+  std::string message;
+  bool operator==(const AuditRow&) const = default;
+};
+
 // What changes. The same document both put and erased in one batch is a bug of the caller:
 // kConflict. An outbox row may be put and done at once.
 struct Batch {
@@ -62,10 +77,12 @@ struct Batch {
   std::vector<int64_t> outbox_done;  // ids; no error when not there
   std::vector<EventRow> events;
   std::vector<IdempotencyRow> idempotency;
+  std::vector<AuditRow> audit;
   std::map<std::string, int64_t> counters;  // sets them
 };
 
-// All that the server starts from. Events and idempotency rows stay in the store and are asked for.
+// All that the server starts from. Events, audit and idempotency rows stay in the store and are
+// asked for.
 struct Loaded {
   std::vector<Document> documents;  // by kind, then key
   std::vector<OutboxRow> outbox;    // by id
@@ -79,6 +96,16 @@ struct EventQuery {
   int64_t limit = 500;
 };
 
+struct AuditQuery {
+  std::optional<std::string> user;  // only what this one did
+  bool refused = false;             // only what was refused
+  int64_t before = INT64_MAX;       // only rows with a lower seq
+  int64_t limit = 100;
+};
+
+// Rows of the audit log, routine ones and others each: months of what admins do, at least hours of
+// the busiest users' jobs, some 20 MB. The oldest go first.
+inline constexpr int64_t kAuditLimit = 100'000;
 // Events are for people who look at what happened lately: 100,000 are days of a busy cluster and
 // some 50 MB. The oldest go first, with the commits that add new ones.
 inline constexpr int64_t kEventLimit = 100'000;
@@ -98,6 +125,10 @@ class Store {
   virtual Result<Loaded> load() = 0;
   virtual Result<std::optional<IdempotencyRow>> find_idempotency(const std::string& key) = 0;
   virtual Result<std::vector<EventRow>> events(const EventQuery& query) = 0;  // by seq
+  virtual Result<std::vector<AuditRow>> audit(const AuditQuery& query) = 0;   // latest first
+  // Makes sure that what was erased or overwritten is in no file any more. Copies everything: for
+  // rare occasions.
+  virtual Status scrub() = 0;
 };
 
 // The SQLite file `path`, made when missing (mode 0600), brought to the schema of this program, and

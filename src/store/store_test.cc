@@ -336,6 +336,70 @@ TEST(StoreFile, AFolderThatIsNotThere) {
   EXPECT_NE(refused.message.find("/nonexistent-folder"), std::string::npos) << refused.text();
 }
 
+// --- Audit ---
+
+namespace {
+
+AuditRow audit_row(int64_t seq, bool routine, std::string user, std::string result) {
+  return {.seq = seq,
+          .routine = routine,
+          .at = {seq},
+          .user = std::move(user),
+          .from = "here",
+          .action = "act",
+          .object = "o",
+          .result = std::move(result),
+          .message = ""};
+}
+
+std::vector<int64_t> seqs(Store& store, const AuditQuery& query) {
+  std::vector<int64_t> out;
+  auto rows = store.audit(query);
+  EXPECT_TRUE(rows.ok());
+  for (const AuditRow& row : *rows) out.push_back(row.seq);
+  return out;
+}
+
+}  // namespace
+
+TEST(Audit, IsReadLatestFirstInPagesAndByUserAndResult) {
+  MemoryDisk disk;
+  auto store = disk.open();
+  Batch batch;
+  for (int64_t i = 1; i <= 6; ++i)
+    batch.audit.push_back(audit_row(i, i % 2 == 0, i <= 3 ? "ana" : "wei", i == 5 ? "no" : "ok"));
+  ASSERT_TRUE((*store)->commit(batch).ok());
+  EXPECT_EQ(seqs(**store, {}), (std::vector<int64_t>{6, 5, 4, 3, 2, 1}));
+  EXPECT_EQ(seqs(**store, {.before = 5, .limit = 2}), (std::vector<int64_t>{4, 3}));
+  EXPECT_EQ(seqs(**store, {.user = "ana"}), (std::vector<int64_t>{3, 2, 1}));
+  EXPECT_EQ(seqs(**store, {.refused = true}), (std::vector<int64_t>{5}));
+  EXPECT_EQ((*store)->audit({.user = "wei", .limit = 1})->front(), batch.audit.back());
+}
+
+TEST(Audit, ManyRoutineRowsDoNotPushOutTheOthers) {
+  MemoryDisk disk;
+  auto store = disk.open();
+  Batch batch;
+  batch.audit.push_back(audit_row(1, false, "ana", "ok"));
+  for (int64_t i = 2; i <= kAuditLimit + 11; ++i)
+    batch.audit.push_back(audit_row(i, true, "wei", "ok"));
+  ASSERT_TRUE((*store)->commit(batch).ok());
+  EXPECT_EQ(seqs(**store, {.user = "ana"}), (std::vector<int64_t>{1}));
+  EXPECT_EQ(seqs(**store, {.before = 14}), (std::vector<int64_t>{13, 12, 1}));
+}
+
+TEST(Scrub, LeavesNothingOfWhatWasOverwritten) {
+  Folder folder;
+  {
+    auto store = open_or_fail(folder.file());
+    ASSERT_TRUE(store->commit({.put = {{"Secret", "a", 1, "hunter2"}}}).ok());
+    ASSERT_TRUE(store->commit({.put = {{"Secret", "a", 2, "sealed"}}}).ok());
+    ASSERT_TRUE(store->scrub().ok());
+    for (const auto& file : std::filesystem::directory_iterator(folder.path()))
+      EXPECT_EQ(read_file(file.path())->find("hunter2"), std::string::npos) << file.path();
+  }
+}
+
 // --- Migrations --------------------------------------------------------------------------------
 
 TEST(Migrations, RunInOrderAndOnce) {

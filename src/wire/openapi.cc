@@ -274,6 +274,7 @@ Value operation(const api::RouteInfo& route) {
   }
   out.set("responses", object({{std::string(success_code(route)), success(route)},
                                {"default", object({{"$ref", "#/components/responses/Error"}})}}));
+  if (route.permission == api::Permission::kPublic) out.set("security", Value::List{});
   out.set("x-tessera-permission",
           enum_names(route.permission)[static_cast<size_t>(route.permission)]);
   if (route.shape == api::Shape::kWebSocket)
@@ -314,8 +315,12 @@ Value components() {
   Value failure =
       object({{"description", "What was wrong, where, and what to do."},
               {"content", content("application/json", reference(api::ErrorBody::kTypeName))}});
-  return object(
-      {{"schemas", std::move(schemas)}, {"responses", object({{"Error", std::move(failure)}})}});
+  Value token = object({{"type", "http"},
+                        {"scheme", "bearer"},
+                        {"description", "A token of 'tessera token create'."}});
+  return object({{"schemas", std::move(schemas)},
+                 {"responses", object({{"Error", std::move(failure)}})},
+                 {"securitySchemes", object({{"token", std::move(token)}})}});
 }
 
 }  // namespace
@@ -327,9 +332,11 @@ Value openapi_document(std::string_view version) {
                         {"version", version},
                         {"description",
                          "GPU container cloud. Objects are Kubernetes-shaped; unknown fields are "
-                         "refused. The server listens on a Unix socket, whose file mode says who "
-                         "may connect."}})},
-       {"servers", Value::List{object({{"url", "/"}, {"description", "The server's socket."}})}},
+                         "refused. On the server's Unix socket the kernel says who the caller is; "
+                         "over TLS a token does."}})},
+       {"servers", Value::List{object({{"url", "/"}, {"description", "The server."}})}},
+       // Either a token, or none on the socket.
+       {"security", Value::List{object({{"token", Value::List{}}}), object({})}},
        {"paths", paths()},
        {"components", components()}});
 }

@@ -24,6 +24,10 @@ class FlakyStore : public store::Store {
   Result<std::vector<store::EventRow>> events(const store::EventQuery& query) override {
     return inner_->events(query);
   }
+  Result<std::vector<store::AuditRow>> audit(const store::AuditQuery& query) override {
+    return inner_->audit(query);
+  }
+  Status scrub() override { return inner_->scrub(); }
 
  private:
   std::unique_ptr<store::Store> inner_;

@@ -40,7 +40,7 @@ uint64_t add_to_digest(uint64_t digest, std::string_view text) {
 
 Simulation::Server::Server(Simulation& simulation, std::unique_ptr<store::Store> opened)
     : store(std::move(opened)),
-      control(*store, {}, simulation.options_.seed),
+      control(*store, server::SecretBox::of_this_run(), {}, simulation.options_.seed),
       engine(simulation.world_),
       observer(
           engine, providers,

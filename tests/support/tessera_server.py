@@ -83,7 +83,8 @@ class Server:
         self.socket = self.folder / "r" / "s"
         self.environment = dict(os.environ, TESSERA_SERVER=str(self.socket), HOME=str(self.folder),
                                 XDG_CONFIG_HOME=str(self.folder / "config"))
-        self.environment.pop("TESSERA_PROJECT", None)
+        for name in ("PROJECT", "HOST", "CONTEXT", "TOKEN", "CA"):
+            self.environment.pop(f"TESSERA_{name}", None)
         self.with_image = image and engine == "local"
         self.process = None
         self.arguments = ["--engine", engine, "--node-name", "node-1", *flags]

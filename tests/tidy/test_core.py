@@ -22,7 +22,7 @@ ALLOWED = [re.compile(pattern) for pattern in [
     r"operator (new|delete)(\[\])?\(",
     r"(memcmp|memcpy|memmove|memset|strlen|strcmp|memchr)$",
     r"__libc_single_threaded$",  # how std::shared_ptr counts
-    r"std::_Rb_tree_|std::__throw_|std::__detail::|std::nothrow$",
+    r"std::(_Rb_tree_|allocator<|__throw_|__detail::)|std::nothrow$",
     r"std::(__cxx11::)?basic_string<|std::(bad_alloc|logic_error|exception|length_error)",
     r"(typeinfo|vtable) for (std::|__cxxabiv1::)",
     r"__cxa_|__gxx_personality_v0$|_Unwind_Resume$|__dso_handle$|_GLOBAL_OFFSET_TABLE_$",

@@ -1,11 +1,11 @@
 #include "engine/local/images/skopeo.h"
 
-#include <openssl/evp.h>
 #include <unistd.h>
 
 #include <utility>
 
 #include "base/clock.h"
+#include "base/crypto.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "engine/local/images/temp_folder.h"
@@ -51,15 +51,6 @@ constexpr KnownFailure kKnownFailures[] = {
     {"connection reset", Code::kUnavailable, "broke the connection"},
 };
 
-std::string base64(std::string_view bytes) {
-  std::string out(4 * ((bytes.size() + 2) / 3) + 1, '\0');
-  int size = ::EVP_EncodeBlock(reinterpret_cast<unsigned char*>(out.data()),
-                               reinterpret_cast<const unsigned char*>(bytes.data()),
-                               static_cast<int>(bytes.size()));
-  out.resize(static_cast<size_t>(size));
-  return out;
-}
-
 // docker.io's logins are kept under the address it had first.
 std::string login_key(const Reference& reference) {
   return reference.registry == "docker.io" ? "https://index.docker.io/v1/" : reference.registry;
@@ -94,7 +85,7 @@ Status Skopeo::log_in(const Reference& reference, const RegistryLogin& login) {
   std::string auth = login.auth_json.empty() ? "{}" : login.auth_json;
   if (!login.user.empty()) {
     Value entry, entries, whole;
-    entry.set("auth", base64(cat(login.user, ":", login.password)));
+    entry.set("auth", to_base64(cat(login.user, ":", login.password)));
     entries.set(login_key(reference), std::move(entry));
     whole.set("auths", std::move(entries));
     auth = wire::to_json(whole);
