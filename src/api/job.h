@@ -1,6 +1,7 @@
 #pragma once
 // Job: what a user asked for. Task: one container instance of it, with its attempts.
 
+#include "api/batch.h"
 #include "api/metadata.h"
 
 namespace tessera::api {
@@ -32,11 +33,23 @@ enum class Reason {
   kPreempted,
   kGangMember,
   kAcceleratorFault,
+  kDependencyNeverSatisfied,
 };
-constexpr std::array<std::string_view, 13> enum_names(Reason) {
-  return {"",           "Completed",  "ExitCode",        "Signal",      "OOMKilled",
-          "MaxRuntime", "Cancelled",  "ImagePull",       "StartFailed", "Lost",
-          "Preempted",  "GangMember", "AcceleratorFault"};
+constexpr std::array<std::string_view, 14> enum_names(Reason) {
+  return {"",
+          "Completed",
+          "ExitCode",
+          "Signal",
+          "OOMKilled",
+          "MaxRuntime",
+          "Cancelled",
+          "ImagePull",
+          "StartFailed",
+          "Lost",
+          "Preempted",
+          "GangMember",
+          "AcceleratorFault",
+          "DependencyNeverSatisfied"};
 }
 
 enum class PullPolicy { kIfNotPresent, kAlways, kNever };
@@ -159,9 +172,16 @@ struct JobSpec {
   std::string user;
   Resources resources;
   int64_t replicas = 1;
+  std::optional<Rendezvous> rendezvous;
+  std::optional<JobArray> array;
+  std::vector<Dependency> dependsOn;
+  std::string singleton;
+  std::optional<Instant> startAfter;
   int64_t priority = 0;
   std::optional<Millis> maxRuntime;
+  std::optional<EndWarning> endWarning;
   int64_t retries = 0;
+  bool requeue = false;
   Millis backoff{10'000};
   std::string stopSignal;
   Millis stopGrace{30'000};
@@ -169,6 +189,7 @@ struct JobSpec {
   std::vector<SecretEnv> secrets;
   bool tty = false;
   bool stdin_ = false;
+  bool slurmEnv = false;
   PullPolicy pullPolicy = PullPolicy::kIfNotPresent;
   std::optional<Millis> removeAfter;
 
@@ -193,14 +214,32 @@ struct JobSpec {
         field("replicas", &JobSpec::replicas,
               "Equal tasks that start together or not at all (a gang).",
               {.minimum = 1, .maximum = 1024}),
+        field("rendezvous", &JobSpec::rendezvous,
+              "How the replicas find each other: MASTER_ADDR, RANK and their like. A gang has it "
+              "in any case, a single replica when it is given."),
+        field("array", &JobSpec::array,
+              "Indexed copies, each queued, placed, retried and ended on its own."),
+        field("dependsOn", &JobSpec::dependsOn,
+              "Starts only when all of these have come true; ends at once when one never can.",
+              {.maximum = 64}),
+        field("singleton", &JobSpec::singleton,
+              "Of the project's jobs with the same word here only one runs at a time, in the order "
+              "of submission.",
+              {.maximum = 253, .example = "nightly"}),
+        field("startAfter", &JobSpec::startAfter, "Starts at this time at the earliest."),
         field("priority", &JobSpec::priority,
               "Higher runs first; equal ones in the order of submission.",
               {.minimum = -1000, .maximum = 1000}),
         field("maxRuntime", &JobSpec::maxRuntime,
               "Stopped when it has run this long. No limit when empty.",
               {.minimum = 1000, .example = "4h"}),
+        field("endWarning", &JobSpec::endWarning,
+              "A signal before the maximum runtime ends, for a checkpoint."),
         field("retries", &JobSpec::retries, "How often a failed attempt is tried again.",
               {.minimum = 0, .maximum = 100}),
+        field("requeue", &JobSpec::requeue,
+              "Run it again when its node or container was lost or it was preempted, without "
+              "counting that as a failure."),
         field("backoff", &JobSpec::backoff,
               "Wait before the first retry; doubled for each further one, at most an hour.",
               {.minimum = 0, .maximum = 3'600'000, .example = "10s"}),
@@ -215,6 +254,8 @@ struct JobSpec {
               {.maximum = 64}),
         field("tty", &JobSpec::tty, "Give the container a terminal."),
         field("stdin", &JobSpec::stdin_, "Keep the container's standard input open for attach."),
+        field("slurmEnv", &JobSpec::slurmEnv,
+              "Set SLURM_JOB_ID, SLURM_ARRAY_TASK_ID and their like, as a batch script expects."),
         field("pullPolicy", &JobSpec::pullPolicy, "When to ask the registry for the image."),
         field("removeAfter", &JobSpec::removeAfter,
               "Delete the finished job and its logs after this time; kept when empty.",
@@ -222,6 +263,9 @@ struct JobSpec {
   }
 };
 static_assert(schema::complete<JobSpec>());
+
+// The indices of the job's tasks: those of its array, or of its replicas.
+std::vector<int64_t> task_indices(const JobSpec& spec);
 
 // Why a queued job does not run yet.
 struct Waiting {
@@ -243,6 +287,9 @@ struct JobStatus {
   std::string message;
   std::optional<int64_t> exitCode;
   std::optional<Waiting> waiting;
+  std::optional<ArrayStatus> array;
+  std::vector<DependencyStatus> dependencies;
+  int64_t number = 0;
   int64_t attempts = 0;
   std::string node;
   std::vector<std::string> accelerators;
@@ -260,6 +307,11 @@ struct JobStatus {
               "Exit code of the first task that failed, else 0; 128 + signal when a signal ended "
               "it."),
         field("waiting", &JobStatus::waiting, "Why it does not run yet."),
+        field("array", &JobStatus::array, "How the tasks of an array stand."),
+        field("dependencies", &JobStatus::dependencies, "What became of spec.dependsOn.",
+              {.maximum = 64}),
+        field("number", &JobStatus::number,
+              "Number of the submission, unique in the cluster: Slurm's job id."),
         field("attempts", &JobStatus::attempts, "Attempts so far."),
         field("node", &JobStatus::node, "Node of the first task."),
         field("accelerators", &JobStatus::accelerators, "Devices that the job holds now, by UUID."),
@@ -283,6 +335,11 @@ struct Job {
   }
 };
 static_assert(schema::complete<Job>());
+
+// Whether the job, or a task of its array, waits in the queue.
+inline bool waits(const Job& job) {
+  return job.status.phase == Phase::kQueued || (job.status.array && job.status.array->queued > 0);
+}
 
 // What a task holds of one device. Exclusive: all of it, and memory and compute say how much that
 // is.
@@ -327,9 +384,11 @@ struct Task {
   MiB memory;
   std::optional<int64_t> exitCode;
   int64_t failures = 0;
+  int64_t requeues = 0;
   StopIntent stopIntent = StopIntent::kNone;
   std::optional<Instant> notBefore;
   std::optional<Instant> stopAt;
+  std::optional<Instant> warnAt;
   std::optional<Instant> startTime;
   std::optional<Instant> endTime;
 
@@ -341,7 +400,7 @@ struct Task {
         field("job", &Task::job, "Name of the job."),
         field("project", &Task::project, "Its project."),
         field("jobUid", &Task::jobUid, "Its uid."),
-        field("index", &Task::index, "Number of the replica, from 0."),
+        field("index", &Task::index, "Number of the replica, from 0, or index in the array."),
         field("submission", &Task::submission,
               "Number of the job's submission: the order among equal priorities."),
         field("attempt", &Task::attempt,
@@ -356,9 +415,13 @@ struct Task {
         field("exitCode", &Task::exitCode,
               "Exit code of the last attempt; 128 + signal when a signal ended it."),
         field("failures", &Task::failures, "Failed attempts so far, against spec.retries."),
+        field("requeues", &Task::requeues,
+              "How often it went back to the queue without a failure (spec.requeue)."),
         field("stopIntent", &Task::stopIntent, "Where it goes once it has stopped."),
-        field("notBefore", &Task::notBefore, "Not placed before this time (back-off)."),
+        field("notBefore", &Task::notBefore,
+              "Not placed before this time: back-off, spec.startAfter or a dependency's delay."),
         field("stopAt", &Task::stopAt, "When its maximum runtime ends."),
+        field("warnAt", &Task::warnAt, "When spec.endWarning is due."),
         field("startTime", &Task::startTime, "When the current attempt began to run."),
         field("endTime", &Task::endTime, "When the last attempt ended."));
   }

@@ -14,6 +14,7 @@ inline constexpr std::string_view kApiVersion = "tessera.dev/v1";
 
 struct Metadata {
   std::string name;
+  std::string generateName;
   std::string project;
   std::string uid;
   std::map<std::string, std::string> labels;
@@ -30,6 +31,9 @@ struct Metadata {
         field("name", &Metadata::name,
               "Name, unique among objects of its kind in the project. Chosen by the server when "
               "empty."),
+        field("generateName", &Metadata::generateName,
+              "Of a job without a name: what the name that the server chooses begins with.",
+              {.example = "train-"}),
         field("project", &Metadata::project,
               "Project that owns the object; 'default' when empty. Empty for objects of the "
               "cluster."),

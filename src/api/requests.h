@@ -76,13 +76,20 @@ struct DeleteQuery {
 };
 static_assert(schema::complete<DeleteQuery>());
 
+// Which of a program's output. With a terminal there is only stdout.
+enum class LogStream { kAll, kStdout, kStderr };
+constexpr std::array<std::string_view, 3> enum_names(LogStream) {
+  return {"all", "stdout", "stderr"};
+}
+
 struct LogQuery {
   bool follow = false;
   std::optional<int64_t> tail;
   std::optional<Millis> since;
   bool timestamps = false;
-  int64_t index = 0;
+  std::optional<int64_t> index;
   std::optional<int64_t> attempt;
+  LogStream stream = LogStream::kAll;
 
   bool operator==(const LogQuery&) const = default;
   static constexpr std::string_view kTypeName = "LogQuery";
@@ -93,9 +100,12 @@ struct LogQuery {
         field("tail", &LogQuery::tail, "Only the last lines.", {.minimum = 0}),
         field("since", &LogQuery::since, "Only what is younger than this.", {.example = "10m"}),
         field("timestamps", &LogQuery::timestamps, "Begin each line with its time."),
-        field("index", &LogQuery::index, "Which replica.", {.minimum = 0}),
+        field("index", &LogQuery::index,
+              "Which replica, or which task of an array; the first one when empty.",
+              {.minimum = 0}),
         field("attempt", &LogQuery::attempt, "Which attempt; the latest when empty.",
-              {.minimum = 1}));
+              {.minimum = 1}),
+        field("stream", &LogQuery::stream, "Only this stream; 'tail' counts the lines of both."));
   }
 };
 static_assert(schema::complete<LogQuery>());
@@ -111,7 +121,7 @@ struct ExecQuery {
   std::string user;
   std::string workingDir;
   std::vector<std::string> env;
-  int64_t index = 0;
+  std::optional<int64_t> index;
 
   bool operator==(const ExecQuery&) const = default;
   static constexpr std::string_view kTypeName = "ExecQuery";
@@ -125,7 +135,9 @@ struct ExecQuery {
         field("workingDir", &ExecQuery::workingDir, "Folder in place of the job's.",
               {.format = schema::Format::kAbsolutePath}),
         field("env", &ExecQuery::env, "NAME=value, the parameter given once for each."),
-        field("index", &ExecQuery::index, "Which replica.", {.minimum = 0}));
+        field("index", &ExecQuery::index,
+              "Which replica, or which task of an array; the first one when empty.",
+              {.minimum = 0}));
   }
 };
 static_assert(schema::complete<ExecQuery>());
@@ -162,6 +174,7 @@ static_assert(schema::complete<TerminalSize>());
 struct StopRequest {
   std::string signal;
   std::optional<Millis> grace;
+  std::optional<int64_t> index;
 
   bool operator==(const StopRequest&) const = default;
   static constexpr std::string_view kTypeName = "StopRequest";
@@ -169,7 +182,9 @@ struct StopRequest {
     return std::tuple(field("signal", &StopRequest::signal, "In place of the job's stopSignal.",
                             {.maximum = 16, .example = "SIGINT"}),
                       field("grace", &StopRequest::grace, "In place of the job's stopGrace.",
-                            {.minimum = 0, .maximum = 86'400'000, .example = "10s"}));
+                            {.minimum = 0, .maximum = 86'400'000, .example = "10s"}),
+                      field("index", &StopRequest::index,
+                            "Only this task of an array; the others go on.", {.minimum = 0}));
   }
 };
 static_assert(schema::complete<StopRequest>());

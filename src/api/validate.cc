@@ -21,6 +21,8 @@ constexpr std::pair<std::string_view, int64_t> kSignals[] = {
 constexpr size_t kSecretBytesLimit = size_t{1} << 20;
 
 Status check_name(const Metadata& metadata, bool required) {
+  if (required && !metadata.generateName.empty())
+    return error(Code::kInvalid, "is for jobs only", "metadata.generateName", "give metadata.name");
   if (metadata.name.empty()) {
     if (required) return error(Code::kInvalid, "is required", "metadata.name");
     return Ok;
@@ -66,6 +68,57 @@ Status check_resources(const Resources& resources) {
   return Ok;
 }
 
+// The server's part of a generated name: 12 characters are enough for any number of jobs.
+constexpr size_t kGeneratedLimit = 63 - 12;
+
+Status check_generated_name(const Metadata& metadata) {
+  const std::string& prefix = metadata.generateName;
+  if (prefix.empty()) return Ok;
+  bool fits =
+      prefix.size() <= kGeneratedLimit &&
+      schema::check_format(schema::Path{}, {}, cat(prefix, "x"), schema::Format::kName).ok();
+  if (fits) return Ok;
+  return error(Code::kInvalid, cat(quoted(prefix), " cannot begin a name"), "metadata.generateName",
+               cat("use at most ", kGeneratedLimit, " of a-z, 0-9 and '-', not '-' in front"));
+}
+
+Status check_signal(const std::string& name, std::string_view field) {
+  if (name.empty()) return Ok;
+  auto signal = canonical_signal(name);
+  if (signal.ok()) return Ok;
+  return error(Code::kInvalid, signal.error().message, std::string(field), signal.error().hint);
+}
+
+Status check_array(const JobSpec& spec) {
+  if (!spec.array) return Ok;
+  auto indices = parse_indices(spec.array->indices);
+  if (!indices.ok())
+    return error(Code::kInvalid, indices.error().message, "spec.array.indices",
+                 indices.error().hint);
+  if (spec.replicas > 1)
+    return error(Code::kInvalid, "is an array, and each of its tasks is one container",
+                 "spec.array", "leave out spec.replicas, or submit several gangs");
+  if (spec.rendezvous)
+    return error(Code::kInvalid, "is for the replicas of a gang, and an array's tasks are none",
+                 "spec.rendezvous", "leave it out");
+  if (spec.tty || spec.stdin_)
+    return error(Code::kInvalid, "an array cannot share one terminal or standard input",
+                 "spec.array");
+  return Ok;
+}
+
+Status check_timing(const JobSpec& spec) {
+  if (spec.endWarning && !spec.maxRuntime)
+    return error(Code::kInvalid, "warns before the maximum runtime ends, and there is none",
+                 "spec.endWarning", "give spec.maxRuntime");
+  if (spec.endWarning) TRY_STATUS(check_signal(spec.endWarning->signal, "spec.endWarning.signal"));
+  bool counted = spec.rendezvous && spec.rendezvous->processes;
+  if (counted && spec.rendezvous->ranks != RankStyle::kNode)
+    return error(Code::kInvalid, "is for ranks: Node; with ranks: Process each replica is one",
+                 "spec.rendezvous.processes", "leave it out, or say ranks: Node");
+  return Ok;
+}
+
 }  // namespace
 
 Result<std::string> canonical_signal(std::string_view name) {
@@ -80,17 +133,16 @@ Result<std::string> canonical_signal(std::string_view name) {
 
 Status validate(const Job& job) {
   TRY_STATUS(check_name(job.metadata, false));
+  TRY_STATUS(check_generated_name(job.metadata));
   if (auto image = parse_reference(job.spec.image); !image.ok())
     return error(Code::kInvalid, image.error().message, "spec.image", image.error().hint);
   if (std::count(job.spec.user.begin(), job.spec.user.end(), ':') > 1)
     return error(Code::kInvalid, cat(quoted(job.spec.user), " is not a user and a group"),
                  "spec.user", "write it like 1000, 1000:1000 or app:users");
   TRY_STATUS(check_resources(job.spec.resources));
-  if (!job.spec.stopSignal.empty()) {
-    auto signal = canonical_signal(job.spec.stopSignal);
-    if (!signal.ok())
-      return error(Code::kInvalid, signal.error().message, "spec.stopSignal", signal.error().hint);
-  }
+  TRY_STATUS(check_signal(job.spec.stopSignal, "spec.stopSignal"));
+  TRY_STATUS(check_array(job.spec));
+  TRY_STATUS(check_timing(job.spec));
   if ((job.spec.tty || job.spec.stdin_) && job.spec.replicas > 1)
     return error(Code::kInvalid, "a gang cannot share one terminal or standard input",
                  "spec.replicas");

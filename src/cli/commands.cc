@@ -6,6 +6,7 @@ std::vector<Command> commands(std::vector<Command> more) {
   auto list = [more] { return commands(more); };
   std::vector<Command> out = {
       run_command(),
+      submit_command(),
       ps_command(),
       queue_command(),
       why_command(),

@@ -10,6 +10,7 @@ std::vector<Command> commands(std::vector<Command> more);
 
 // job_run.cc, job_list.cc, job_logs.cc, job_control.cc, job_session.cc
 Command run_command();
+Command submit_command();
 Command ps_command();
 Command queue_command();
 Command logs_command();

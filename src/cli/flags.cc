@@ -39,6 +39,7 @@ class ArgsParser {
     const Flag* flag = find([&](const Flag& row) { return row.name == name; });
     if (!flag) return unknown(name);
     if (equals != std::string_view::npos) return keep(*flag, word.substr(equals + 1));
+    if (flag->optional) return keep(*flag, "");
     return flag->value.empty() ? keep(*flag, "true") : keep_next(*flag);
   }
 

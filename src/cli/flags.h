@@ -23,6 +23,7 @@ struct Flag {
   std::vector<std::string> choices;  // the only values, when there are any
   bool many = false;                 // may be given several times; else the last one counts
   bool hidden = false;               // known, but not in the help
+  bool optional = false;             // the value may be left out: --nice, --nice=5
 };
 
 // Where flags may stand.

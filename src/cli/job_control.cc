@@ -1,8 +1,11 @@
 // logs, stop, signal, wait.
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/job_exit.h"
+#include "cli/job_find.h"
 #include "cli/job_watch.h"
 #include "cli/objects.h"
 #include "cli/schema_doc.h"
@@ -31,6 +34,9 @@ Result<api::LogQuery> log_query(const Args& args) {
     if (!number) return bad_number("index", index);
     query.index = *number;
   }
+  std::string stream = args.text("stream", "all");
+  for (api::LogStream one : {api::LogStream::kStdout, api::LogStream::kStderr})
+    if (enum_names(one)[static_cast<size_t>(one)] == stream) query.stream = one;
   if (std::string attempt = args.text("attempt"); !attempt.empty()) {
     query.attempt = to_int(attempt);
     if (!query.attempt) return bad_number("attempt", attempt);
@@ -39,13 +45,18 @@ Result<api::LogQuery> log_query(const Args& args) {
 }
 
 Result<int> logs(Context& context, const Args& args) {
-  std::string name = job_name(args.operands[0]);
+  TRY(std::string name, find_job(context, args.operands[0]));
   TRY(api::LogQuery query, log_query(args));
   if (args.has("previous")) {
-    TRY(api::Job job, context.client.call(routes::kGetJob, context.path(name)));
-    if (job.status.attempts < 2)
+    TRY(auto tasks, context.client.call(routes::kListTasks, context.path(name)));
+    auto task = std::ranges::find_if(tasks.items, [&](const api::Task& one) {
+      return !query.index || one.index == *query.index;
+    });
+    if (task == tasks.items.end())
+      return error(Code::kNotFound, cat("job ", name, " has no task ", *query.index), "--index");
+    if (task->attempt < 2)
       return error(Code::kNotFound, cat("job ", name, " has had only one attempt"));
-    query.attempt = job.status.attempts - 1;
+    query.attempt = task->attempt - 1;
   }
   TRY_STATUS(context.client.text(
       routes::kJobLogs, context.path(name), query,
@@ -58,11 +69,12 @@ Result<int> for_each_job(Context& context, const Args& args,
                          const std::function<Result<std::string>(const std::string&)>& act) {
   int code = 0;
   for (const std::string& operand : args.operands) {
-    auto done = act(job_name(operand));
+    TRY(std::string name, find_job(context, operand));
+    auto done = act(name);
     if (done.ok()) {
-      context.console.print(cat("job/", job_name(operand), " ", *done, "\n"));
+      context.console.print(cat("job/", name, " ", *done, "\n"));
     } else {
-      context.console.note(cat("job/", job_name(operand), ": ", done.error().text()));
+      context.console.note(cat("job/", name, ": ", done.error().text()));
       code = info(done.error().code).exit_code;
     }
   }
@@ -74,6 +86,10 @@ Result<int> stop(Context& context, const Args& args) {
   if (std::string grace = args.text("time"); !grace.empty()) {
     // docker's bare number of seconds and our durations read the same.
     TRY(request.grace, parse_duration(grace).in("--time"));
+  }
+  if (std::string index = args.text("index"); !index.empty()) {
+    request.index = to_int(index);
+    if (!request.index) return bad_number("index", index);
   }
   return for_each_job(context, args, [&](const std::string& name) -> Result<std::string> {
     TRY(api::Job job, context.client.call(routes::kStopJob, context.path(name), {}, request));
@@ -94,8 +110,8 @@ Result<int> wait(Context& context, const Args& args) {
   auto away = [&](const Error& why) { context.console.note(why.text()); };
   int code = 0;
   for (const std::string& operand : args.operands) {
-    TRY(api::Job job,
-        wait_until(context.client, context.settings.project, job_name(operand), ended, away));
+    TRY(std::string name, find_job(context, operand));
+    TRY(api::Job job, wait_until(context.client, context.settings.project, name, ended, away));
     std::string ending = ending_of(job);
     if (!ending.empty()) context.console.note(ending);
     if (code == 0) code = exit_code_of(job);
@@ -117,6 +133,7 @@ Command logs_command() {
                 {"timestamps", 't', "", schema_doc(type, "timestamps"), {}},
                 {"index", 0, "N", schema_doc(type, "index"), {}},
                 {"attempt", 0, "N", schema_doc(type, "attempt"), {}},
+                {"stream", 0, "STREAM", schema_doc(type, "stream"), {"all", "stdout", "stderr"}},
                 {"previous", 'p', "", "Of the attempt before the latest.", {}}},
       .run = logs,
       .least = 1,
@@ -132,7 +149,8 @@ Command stop_command() {
       .doc = std::string(routes::kStopJob.doc),
       .flags =
           {{"time", 't', "TIME", cat(schema_doc(type, "grace"), " A bare number is seconds."), {}},
-           {"signal", 's', "SIGNAL", schema_doc(type, "signal"), {}}},
+           {"signal", 's', "SIGNAL", schema_doc(type, "signal"), {}},
+           {"index", 0, "N", schema_doc(type, "index"), {}}},
       .run = stop,
       .least = 1,
       .most = kAnyNumber,

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "cli/commands.h"
+#include "cli/job_find.h"
 #include "cli/job_table.h"
 #include "cli/objects.h"
 #include "cli/schema_doc.h"
@@ -63,7 +64,8 @@ Result<int> queue(Context& context, const Args& args) {
 }
 
 Result<int> why(Context& context, const Args& args) {
-  TRY(api::Why answer, context.client.call(routes::kWhy, context.path(job_name(args.operands[0]))));
+  TRY(std::string name, find_job(context, args.operands[0]));
+  TRY(api::Why answer, context.client.call(routes::kWhy, context.path(name)));
   if (args.text("output") == "json") {
     context.console.print(cat(wire::to_json(schema::encode(answer), 2), "\n"));
     return 0;

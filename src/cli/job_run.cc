@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/job_exit.h"
+#include "cli/job_find.h"
 #include "cli/job_watch.h"
 #include "cli/log_follow.h"
 #include "cli/mailbox.h"
@@ -228,12 +229,7 @@ Result<int> run(Context& context, const Args& args) {
   // From here on, so that a Ctrl-C never leaves a job behind that nobody was told about.
   std::optional<Signals> signals;
   if (!plan.detach) signals.emplace(std::initializer_list<int>{SIGINT, SIGTERM, SIGHUP, SIGWINCH});
-  client::CallOptions options{.idempotency_key = client::new_idempotency_key()};
-  client::PathParams path = {{"project", context.settings.project}};
-  auto job = context.client.call(routes::kCreateJob, path, {}, plan.job, options);
-  // The answer may have been lost; the key makes asking again safe.
-  if (!job.ok() && job.error().code == Code::kTimeout)
-    job = context.client.call(routes::kCreateJob, path, {}, plan.job, options);
+  auto job = create_job(context, context.settings.project, plan.job);
   if (!job.ok()) return std::move(job).error();
   if (plan.detach) {
     context.console.print(cat(job->metadata.name, "\n"));

@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/job_exit.h"
+#include "cli/job_find.h"
 #include "cli/job_watch.h"
 #include "cli/objects.h"
 #include "cli/schema_doc.h"
@@ -63,7 +64,7 @@ Result<int> converse(Context& context, const R& route, const std::string& job,
 }
 
 Result<int> exec(Context& context, const Args& args) {
-  std::string job = job_name(args.operands[0]);
+  TRY(std::string job, find_job(context, args.operands[0]));
   api::ExecQuery query{.command = {args.operands.begin() + 1, args.operands.end()},
                        .tty = args.has("tty"),
                        .stdin_ = args.has("interactive"),
@@ -86,7 +87,7 @@ Result<int> exec(Context& context, const Args& args) {
 }
 
 Result<int> attach(Context& context, const Args& args) {
-  std::string name = job_name(args.operands[0]);
+  TRY(std::string name, find_job(context, args.operands[0]));
   TRY(api::Job job, context.client.call(routes::kGetJob, context.path(name)));
   bool input = job.spec.stdin_ && !args.has("no-stdin");
   return converse(context, routes::kAttachJob, name, {.tty = job.spec.tty, .stdin_ = input});

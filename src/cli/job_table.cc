@@ -62,6 +62,22 @@ std::string nodes_or_reason(const api::Job& job, const std::set<std::string>& no
   return or_dash(join(std::vector<std::string>(nodes.begin(), nodes.end()), ","));
 }
 
+// "sweep[0-9%2]", as squeue writes it.
+std::string name_of(const api::Job& job) {
+  const std::optional<api::JobArray>& array = job.spec.array;
+  if (!array) return job.metadata.name;
+  return cat(job.metadata.name, "[", array->indices,
+             array->parallel ? cat("%", *array->parallel) : "", "]");
+}
+
+// " (3 of 10 over)" of an array that is not.
+std::string progress_of(const api::Job& job) {
+  const std::optional<api::ArrayStatus>& array = job.status.array;
+  if (!array || api::is_terminal(job.status.phase)) return {};
+  int64_t over = array->succeeded + array->failed + array->cancelled;
+  return cat(" (", over, " of ", over + array->queued + array->running, " over)");
+}
+
 std::string user_of(const api::Job& job) {
   auto found = job.metadata.annotations.find(std::string(api::kUserAnnotation));
   return found == job.metadata.annotations.end() ? "-" : found->second;
@@ -73,11 +89,11 @@ Table ps_table(const std::vector<api::Job>& jobs, Instant now, bool with_project
   Table table{.headers = {"NAME", "IMAGE", "COMMAND", "CREATED", "STATUS", "GPUS", "NODE"}};
   if (with_project) table.headers.insert(table.headers.begin(), "PROJECT");
   for (const api::Job& job : jobs) {
-    std::vector<std::string> row = {job.metadata.name,
+    std::vector<std::string> row = {name_of(job),
                                     job.spec.image,
                                     command_text(job.spec),
                                     cat(long_age(now - job.metadata.creationTimestamp), " ago"),
-                                    std::string(trim(status_text(job, now))),
+                                    cat(trim(status_text(job, now)), progress_of(job)),
                                     gpus_text(job.spec),
                                     or_dash(job.status.node)};
     if (with_project) row.insert(row.begin(), job.metadata.project);
@@ -88,8 +104,8 @@ Table ps_table(const std::vector<api::Job>& jobs, Instant now, bool with_project
 
 Table queue_table(std::vector<api::Job> jobs, const NodesOfGangs& nodes_of_gangs, Instant now) {
   std::ranges::stable_sort(jobs, {}, rank);
-  Table table{
-      .headers = {"PARTITION", "NAME", "USER", "ST", "TIME", "NODES", "GPUS", "NODELIST(REASON)"}};
+  Table table{.headers = {"JOBID", "PARTITION", "NAME", "USER", "ST", "TIME", "NODES", "GPUS",
+                          "NODELIST(REASON)"}};
   for (const api::Job& job : jobs) {
     const api::JobStatus& status = job.status;
     std::set<std::string> nodes;
@@ -99,9 +115,10 @@ Table queue_table(std::vector<api::Job> jobs, const NodesOfGangs& nodes_of_gangs
     Millis elapsed;
     if (status.startTime && status.phase != Phase::kQueued)
       elapsed = status.endTime.value_or(now) - *status.startTime;
-    table.rows.push_back({job.metadata.project, job.metadata.name, user_of(job), state_code(status),
-                          clock_time(elapsed), cat(std::max<size_t>(1, nodes.size())),
-                          gpus_text(job.spec), nodes_or_reason(job, nodes)});
+    table.rows.push_back({cat(status.number), job.metadata.project, name_of(job), user_of(job),
+                          state_code(status), clock_time(elapsed),
+                          cat(std::max<size_t>(1, nodes.size())), gpus_text(job.spec),
+                          nodes_or_reason(job, nodes)});
   }
   return table;
 }

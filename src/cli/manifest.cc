@@ -2,6 +2,8 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "cli/kubernetes/translate.h"
+#include "client/file_error.h"
 #include "client/settings.h"
 #include "wire/json.h"
 #include "wire/yaml.h"
@@ -29,7 +31,18 @@ std::vector<Value> flattened(std::vector<Value> documents) {
   return out;
 }
 
+// A plain Kubernetes Job or Pod as a Job of ours.
+Result<Manifest> read_kubernetes(const Value& document) {
+  kubernetes::Translation translated = kubernetes::translate(document);
+  if (!translated.refusals.empty()) return kubernetes::as_one(translated.refusals);
+  Manifest out;
+  TRY(out.kind, find_object_kind("Job"));
+  out.object = schema::encode(translated.job);
+  return out;
+}
+
 Result<Manifest> read_manifest(Value document) {
+  if (kubernetes::is_kubernetes(document)) return read_kubernetes(document);
   TRY(auto unwrapped, api::unwrap(std::move(document)));
   Manifest out;
   TRY(out.kind, find_object_kind(unwrapped.first->kind));

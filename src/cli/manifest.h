@@ -17,8 +17,9 @@ struct Manifest {
   Value object;  // without envelope, checked against the kind, in its normal form
 };
 
-// All objects of a YAML stream, a JSON document or a list (`get -o yaml`). The first mistake is
-// told with its line; nothing is returned then, so that nothing is half done.
+// All objects of a YAML stream, a JSON document or a list (`get -o yaml`); plain Kubernetes Jobs
+// and Pods are translated. The first mistake is told with its line; nothing is returned then, so
+// that nothing is half done.
 Result<std::vector<Manifest>> read_manifests(std::string_view text);
 
 // The same of a file, or of standard input for "-"; errors name it.

@@ -7,9 +7,11 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/help.h"
+#include "cli/kubernetes/resources.h"
 #include "cli/objects.h"
 #include "cli/refusals.h"
 #include "cli/schema_doc.h"
+#include "cli/slurm/directives.h"
 #include "core/lifecycle.h"
 #include "wire/json.h"
 #include "wire/openapi.h"
@@ -142,6 +144,47 @@ std::string reference_cli(std::span<const Command> commands) {
   return out;
 }
 
+std::string reference_submit() {
+  auto heading = [](const slurm::Directive& row) {
+    return cat("| ", row.letter ? cat("`-", row.letter, "` ") : std::string(), "`--", row.name,
+               row.value.empty() ? "" : "=", cell(row.value), "`");
+  };
+  std::string works = "| option | what it does |\n| --- | --- |\n";
+  std::string refused = "| option | why |\n| --- | --- |\n";
+  for (const slurm::Directive& row : slurm::directives()) {
+    if (row.refusal.empty())
+      works += cat(heading(row), " | ", cell(row.meaning), " |\n");
+    else
+      refused += cat(heading(row), " | ", cell(row.refusal), " |\n");
+  }
+  return cat("# sbatch's options\n\n", kGenerated, "## What works\n\n", works,
+             "\n## What is refused, and why\n\n", refused);
+}
+
+std::string reference_kubernetes() {
+  std::string used = "| field | what becomes of it |\n| --- | --- |\n";
+  std::string refused = "| field | why |\n| --- | --- |\n";
+  for (const kubernetes::Rule& rule : kubernetes::rules()) {
+    if (rule.text.empty()) continue;
+    std::string field = cat("| `", rule.path, "` | ");
+    if (rule.treatment == kubernetes::Treatment::kRefused)
+      refused += cat(field, cell(rule.text),
+                     rule.harmless.empty() ? "" : cat(" (`", rule.harmless, "` passes)"), " |\n");
+    else
+      used += cat(field, rule.treatment == kubernetes::Treatment::kMoot ? "nothing: " : "",
+                  cell(rule.text), " |\n");
+  }
+  std::string names = "| resource | what becomes of it |\n| --- | --- |\n";
+  for (const kubernetes::ResourceName& row : kubernetes::resource_names())
+    names +=
+        cat("| `", row.name, "` | ", row.amount == kubernetes::Amount::kRefused ? "refused: " : "",
+            cell(row.text), " |\n");
+  return cat("# Fields of Kubernetes' manifests\n\n", kGenerated,
+             "`object` is the Job or Pod, `job` the spec of a Job, `template` what is in it, and "
+             "`pod` the spec of a Pod\nor of a template.\n\n## What is translated\n\n",
+             used, "\n## Resources\n\n", names, "\n## What is refused, and why\n\n", refused);
+}
+
 Command reference_command(ListCommands list) {
   auto run = [list = std::move(list)](Context& context, const Args& args) -> Result<int> {
     const std::string& page = args.operands[0];
@@ -154,13 +197,17 @@ Command reference_command(ListCommands list) {
     else if (page == "lifecycle")
       context.console.print(cat("# Lifecycle of a task\n\n", kGenerated, "```mermaid\n",
                                 core::lifecycle_diagram(), "```\n"));
+    else if (page == "submit")
+      context.console.print(reference_submit());
+    else if (page == "kubernetes")
+      context.console.print(reference_kubernetes());
     else
       return error(Code::kInvalid, cat("there is no reference page ", quoted(page)), {},
-                   "there are openapi, api, cli, lifecycle");
+                   "there are openapi, api, cli, lifecycle, submit, kubernetes");
     return 0;
   };
   return {.name = "reference",
-          .operands = "openapi|api|cli|lifecycle",
+          .operands = "openapi|api|cli|lifecycle|submit|kubernetes",
           .doc = "Prints a page of the reference.",
           .run = run,
           .least = 1,

@@ -12,5 +12,8 @@ namespace tessera::cli {
 std::string reference_api();
 // docs/reference/cli.md: every command with its flags, and docker's flags that are refused.
 std::string reference_cli(std::span<const Command> commands);
+// docs/reference/submit.md and kubernetes.md: what works, and what is refused and why.
+std::string reference_submit();
+std::string reference_kubernetes();
 
 }  // namespace tessera::cli

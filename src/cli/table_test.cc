@@ -26,7 +26,8 @@ std::vector<api::Job> jobs() {
       .spec = {.image = "pytorch:2.4", .args = {"python", "train.py", "--epochs", "90"}}};
   train.spec.resources.gpus = MilliGpu{2000};
   train.spec.replicas = 2;
-  train.status = {.phase = api::Phase::kRunning, .node = "n1", .startTime = ago(3723)};
+  train.status = {
+      .phase = api::Phase::kRunning, .number = 12, .node = "n1", .startTime = ago(3723)};
   api::Job low{.metadata = {.name = "low", .project = "default", .creationTimestamp = ago(50)},
                .spec = {.image = "busybox"}};
   low.spec.resources.gpus = MilliGpu{250};
@@ -63,11 +64,26 @@ TEST(Tables, PsAsDockerPrintsIt) {
 TEST(Tables, QueueAsSqueuePrintsIt) {
   NodesOfGangs nodes = {{"1", {"n1", "n2"}}};
   EXPECT_EQ(queue_table(jobs(), nodes, kNow).text(),
-            "PARTITION   NAME    USER   ST    TIME      NODES   GPUS     NODELIST(REASON)\n"
-            "vision      train   ana    R     1:02:03   2       4        n1,n2\n"
-            "default     high    -      PD    0:00      1       1x10Gi   (no GPU is free)\n"
-            "default     low     -      PD    0:00      1       0.25     (no GPU is free)\n"
-            "default     done    -      OOM   0:30      1       -        n1\n");
+            "JOBID   PARTITION   NAME    USER   ST    TIME      NODES   GPUS     NODELIST(REASON)\n"
+            "12      vision      train   ana    R     1:02:03   2       4        n1,n2\n"
+            "0       default     high    -      PD    0:00      1       1x10Gi   (no GPU is free)\n"
+            "0       default     low     -      PD    0:00      1       0.25     (no GPU is free)\n"
+            "0       default     done    -      OOM   0:30      1       -        n1\n");
+}
+
+TEST(Tables, AnArrayIsOneRow) {
+  api::Job sweep{.metadata = {.name = "sweep", .project = "default", .creationTimestamp = ago(60)},
+                 .spec = {.image = "busybox"}};
+  sweep.spec.array = api::JobArray{.indices = "0-9", .parallel = 2};
+  sweep.status = {.phase = api::Phase::kRunning,
+                  .array = api::ArrayStatus{.queued = 5, .running = 2, .succeeded = 2, .failed = 1},
+                  .number = 7,
+                  .node = "n1",
+                  .startTime = ago(30)};
+  std::string queue = queue_table({sweep}, {}, kNow).text(false);
+  EXPECT_EQ(queue, "7   default   sweep[0-9%2]   -   R   0:30   1   -   n1\n");
+  std::string ps = ps_table({sweep}, kNow, false).text(false);
+  EXPECT_NE(ps.find("Up 30 seconds (3 of 10 over)"), std::string::npos) << ps;
 }
 
 TEST(Tables, CellsOfATableAreAligned) {

@@ -25,6 +25,7 @@ struct StopJob {
   std::string project, name;
   std::string signal;  // empty: the job's own
   std::optional<Millis> grace;
+  std::optional<int64_t> index = {};  // only this task of an array
 };
 struct SignalJob {
   std::string project, name;
@@ -139,6 +140,7 @@ struct Effect {
   int64_t attempt = 0;
   std::string signal;
   Millis grace;
+  bool firstProcessOnly = false;
 
   bool operator==(const Effect&) const = default;
   static constexpr std::string_view kTypeName = "Effect";
@@ -149,7 +151,9 @@ struct Effect {
                       field("task", &Effect::task, "To which task.", {.required = true}),
                       field("attempt", &Effect::attempt, "To which attempt of it."),
                       field("signal", &Effect::signal, "Signal to send."),
-                      field("grace", &Effect::grace, "Time until SIGKILL."));
+                      field("grace", &Effect::grace, "Time until SIGKILL."),
+                      field("firstProcessOnly", &Effect::firstProcessOnly,
+                            "Signal the first process and no other."));
   }
 };
 constexpr std::array<std::string_view, 5> enum_names(Effect::What) {

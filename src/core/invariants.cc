@@ -81,19 +81,46 @@ void check_task(const api::Task& task, Notes& notes) {
     notes.push_back(cat(task.id, " is over without a reason"));
 }
 
+// Whoever waits for another holds nothing, and the indexes know of it.
+void check_waits(const State& state, const std::string& key, const api::Job& job, bool holds,
+                 Notes& notes) {
+  if (job.status.dependencies.size() != job.spec.dependsOn.size())
+    notes.push_back(cat(key, " has lost sight of a job that it depends on"));
+  for (const api::DependencyStatus& entry : job.status.dependencies) {
+    if (entry.state != api::DependencyState::kWaiting) continue;
+    if (holds) notes.push_back(cat(key, " runs, but job ", entry.job, " has not come so far"));
+    auto known = state.dependents.find(entry.uid);
+    if (known == state.dependents.end() || !known->second.contains(key))
+      notes.push_back(cat(key, " and the index of dependents do not agree"));
+  }
+  if (job.spec.singleton.empty() || api::is_terminal(job.status.phase)) return;
+  auto line = state.singletons.find({job.metadata.project, job.spec.singleton});
+  bool known = line != state.singletons.end() && line->second.contains(job.status.number);
+  if (!known) notes.push_back(cat(key, " and the line of its singleton do not agree"));
+  if (known && holds && line->second.begin()->second != key)
+    notes.push_back(cat(key, " runs beside another of its singleton"));
+}
+
 void check_job(const State& state, const std::string& key, const api::Job& job, Notes& notes) {
   bool queued = false, active = false;
-  for (int64_t i = 0; i < job.spec.replicas; ++i) {
-    auto task = state.tasks.find(task_id(job, i));
+  int64_t holding = 0;
+  for (int64_t index : api::task_indices(job.spec)) {
+    auto task = state.tasks.find(task_id(job, index));
     if (task == state.tasks.end()) {
-      notes.push_back(cat(key, " lacks its task ", i));
+      notes.push_back(cat(key, " lacks its task ", index));
       return;
     }
     queued = queued || task->second.phase == Phase::kQueued;
     active =
         active || task->second.phase == Phase::kStarting || task->second.phase == Phase::kRunning;
+    if (api::holds_devices(task->second.phase)) ++holding;
   }
-  if (queued && active) notes.push_back(cat(key, " is a gang of which only a part was placed"));
+  if (queued && active && !job.spec.array)
+    notes.push_back(cat(key, " is a gang of which only a part was placed"));
+  if (job.spec.array && job.spec.array->parallel && holding > *job.spec.array->parallel)
+    notes.push_back(cat(key, " runs ", holding, " tasks, but at most ", *job.spec.array->parallel,
+                        " are allowed at a time"));
+  check_waits(state, key, job, holding > 0, notes);
   if (queued != state.queue_key.contains(key))
     notes.push_back(cat(key, " and the queue do not agree"));
   if (!state.projects.contains(job.metadata.project))

@@ -115,8 +115,11 @@ void apply_plan(State& state, const sched::Plan& plan, Instant now) {
       move(state, task, TaskEvent::kPlace);
     }
     std::vector<std::string> names(nodes.begin(), nodes.end());
-    emit_event(state, kJobKind, job.metadata, false, "Placed", cat("placed on ", join(names, ", ")),
-               now);
+    auto count = static_cast<int64_t>(decision.tasks.size());
+    emit_event(
+        state, kJobKind, job.metadata, false, "Placed",
+        cat(job.spec.array ? cat(plural(count, "task"), " ") : "", "placed on ", join(names, ", ")),
+        now);
   }
 }
 

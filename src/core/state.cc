@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "core/dependencies.h"
 #include "core/status.h"
 
 namespace tessera::core {
@@ -52,7 +53,8 @@ void touch_object(State& state, Object& object, std::string_view kind) {
 
 // The point in time at which something is to be done about the task although nothing happens.
 std::optional<Instant> deadline_of(const api::Task& task) {
-  if (task.phase == Phase::kRunning) return task.stopAt;
+  if (task.phase == Phase::kRunning)
+    return task.stopAt && task.warnAt ? std::min(task.stopAt, task.warnAt) : task.stopAt;
   if (task.phase == Phase::kQueued) return task.notBefore;
   return std::nullopt;
 }
@@ -65,22 +67,76 @@ void index_task(State& state, const api::Task& task) {
   state.task_timers.set(task.id, deadline_of(task));
 }
 
-sched::RequestPtr request_of(const std::string& key, const api::Job& job,
+void delay_until(sched::Request& request, const api::Task& task) {
+  request.not_before = task.notBefore;
+  request.failed_before = task.failures + task.requeues > 0;
+}
+
+// All of a gang, once each of them can start.
+void add_gang(sched::Request& request, const std::vector<const api::Task*>& tasks) {
+  for (const api::Task* task : tasks) {
+    if (task->phase != Phase::kQueued) request.ready = false;
+    request.tasks.push_back(task->id);
+    if (task->notBefore && (!request.not_before || *task->notBefore > *request.not_before))
+      delay_until(request, *task);
+  }
+}
+
+// Those tasks of an array that can start; when there are none yet, the time of the first.
+void add_array(sched::Request& request, const api::JobArray& array,
+               const std::vector<const api::Task*>& tasks) {
+  request.gang = false;
+  int64_t holding = 0;
+  for (const api::Task* task : tasks) {
+    if (api::holds_devices(task->phase)) ++holding;
+    if (task->phase != Phase::kQueued) continue;
+    if (!task->notBefore)
+      request.tasks.push_back(task->id);
+    else if (!request.not_before || *task->notBefore < *request.not_before)
+      delay_until(request, *task);
+  }
+  if (!request.tasks.empty()) request.not_before.reset();
+  request.parallel = array.parallel;
+  if (array.parallel) request.slots = std::max<int64_t>(0, *array.parallel - holding);
+}
+
+sched::RequestPtr request_of(const State& state, const std::string& key, const api::Job& job,
                              const std::vector<const api::Task*>& tasks) {
   auto request = std::make_shared<sched::Request>();
   request->job = key;
   request->project = job.metadata.project;
   request->demand = sched::demand_of(job.spec.resources);
-  for (const api::Task* task : tasks) {
-    if (task->phase != Phase::kQueued) request->ready = false;
-    request->tasks.push_back(task->id);
-    if (task->notBefore && (!request->not_before || *task->notBefore > *request->not_before))
-      request->not_before = task->notBefore;
-  }
+  request->blocked = why_blocked(state, job);
+  if (job.spec.array)
+    add_array(*request, *job.spec.array, tasks);
+  else
+    add_gang(*request, tasks);
   return request;
 }
 
+void index_job(State& state, const std::string& key, const api::Job& job);
+
+// Keeps the line that the job's spec.singleton stands for; who comes to its front may run now.
+void index_singleton(State& state, const std::string& key, const api::Job& job) {
+  if (job.spec.singleton.empty()) return;
+  std::pair<std::string, std::string> word(job.metadata.project, job.spec.singleton);
+  auto& line = state.singletons[word];
+  if (!api::is_terminal(job.status.phase)) {
+    line.emplace(job.status.number, key);
+    return;
+  }
+  bool was_first = !line.empty() && line.begin()->first == job.status.number;
+  line.erase(job.status.number);
+  if (line.empty()) {
+    state.singletons.erase(word);
+    return;
+  }
+  std::string next = line.begin()->second;
+  if (was_first) index_job(state, next, state.jobs.at(next));
+}
+
 void index_job(State& state, const std::string& key, const api::Job& job) {
+  index_singleton(state, key, job);
   if (auto known = state.queue_key.find(key); known != state.queue_key.end()) {
     state.queue.erase(known->second);
     state.queue_key.erase(known);
@@ -90,7 +146,7 @@ void index_job(State& state, const std::string& key, const api::Job& job) {
                             [](const api::Task* t) { return t->phase == Phase::kQueued; });
   if (queued) {
     State::QueueKey entry{-job.spec.priority, tasks[0]->submission, key};
-    state.queue.emplace(entry, request_of(key, job, tasks));
+    state.queue.emplace(entry, request_of(state, key, job, tasks));
     state.queue_key.emplace(key, entry);
   }
   std::optional<Instant> removal;
@@ -113,6 +169,7 @@ void touch(State& state, api::Task& task) {
   auto job = state.jobs.find(object_key(task.project, task.job));
   CHECK(job != state.jobs.end());
   refresh_status(state, job->second);
+  if (state.dependents.contains(job->second.metadata.uid)) state.awaited.insert(job->first);
   touch(state, job->second);
 }
 
@@ -137,8 +194,9 @@ void touch(State& state, api::Token& token) {
 
 void erase_job(State& state, const std::string& key) {
   api::Job& job = state.jobs.at(key);
-  for (int64_t i = 0; i < job.spec.replicas; ++i) {
-    std::string id = task_id(job, i);
+  forget_dependencies(state, key, job);
+  for (int64_t index : api::task_indices(job.spec)) {
+    std::string id = task_id(job, index);
     state.task_timers.set(id, std::nullopt);
     state.holding.erase(id);
     erase(state, state.tasks, kTaskKind, id);
@@ -215,13 +273,15 @@ void emit_event(State& state, std::string_view kind, const api::Metadata& about,
 
 std::vector<api::Task*> tasks_of(State& state, const api::Job& job) {
   std::vector<api::Task*> out;
-  for (int64_t i = 0; i < job.spec.replicas; ++i) out.push_back(&state.tasks.at(task_id(job, i)));
+  for (int64_t index : api::task_indices(job.spec))
+    out.push_back(&state.tasks.at(task_id(job, index)));
   return out;
 }
 
 std::vector<const api::Task*> tasks_of(const State& state, const api::Job& job) {
   std::vector<const api::Task*> out;
-  for (int64_t i = 0; i < job.spec.replicas; ++i) out.push_back(&state.tasks.at(task_id(job, i)));
+  for (int64_t index : api::task_indices(job.spec))
+    out.push_back(&state.tasks.at(task_id(job, index)));
   return out;
 }
 
@@ -235,10 +295,17 @@ void rebuild(State& state) {
   state.queue.clear();
   state.queue_key.clear();
   state.holding.clear();
+  state.dependents.clear();
+  state.singletons.clear();
+  state.awaited.clear();
   state.task_timers = {};
   state.job_timers = {};
   for (const auto& [id, task] : state.tasks) index_task(state, task);
-  for (const auto& [key, job] : state.jobs) index_job(state, key, job);
+  for (const auto& [key, job] : state.jobs) index_singleton(state, key, job);
+  for (const auto& [key, job] : state.jobs) {
+    await_dependencies(state, key, job);
+    index_job(state, key, job);
+  }
   state.changes = {};
   state.plan_needed = true;
 }

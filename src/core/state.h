@@ -80,8 +80,15 @@ struct State {
   std::map<QueueKey, sched::RequestPtr> queue;
   std::map<std::string, QueueKey> queue_key;
   std::set<std::string> holding;  // tasks that hold devices
-  Timers task_timers;             // maximum runtime; end of a back-off
-  Timers job_timers;              // removeAfter
+  // Jobs that wait for another one (spec.dependsOn), by the uid of that one.
+  std::map<std::string, std::set<std::string>> dependents;
+  // Jobs that are not over, by project and spec.singleton, in the order of submission: only the
+  // first of each line may run.
+  std::map<std::pair<std::string, std::string>, std::map<int64_t, std::string>> singletons;
+  // Jobs that changed in this step and that others wait for; empty between steps.
+  std::set<std::string> awaited;
+  Timers task_timers;  // maximum runtime and its warning; end of a back-off
+  Timers job_timers;   // removeAfter
 
   Changes changes;
   bool plan_needed = true;  // something changed that the planner looks at
@@ -122,7 +129,7 @@ void emit_stop(State& state, const api::Job& job, const api::Task& task,
 void emit_event(State& state, std::string_view kind, const api::Metadata& about, bool warning,
                 std::string_view reason, std::string message, Instant now);
 
-// The job's tasks in order of their index.
+// The job's tasks in order of their index, each of a gang or of an array.
 std::vector<api::Task*> tasks_of(State& state, const api::Job& job);
 std::vector<const api::Task*> tasks_of(const State& state, const api::Job& job);
 

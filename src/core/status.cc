@@ -13,16 +13,40 @@ bool any(const std::vector<const api::Task*>& tasks, Phase phase) {
                      [&](const api::Task* task) { return task->phase == phase; });
 }
 
-Phase phase_of(const std::vector<const api::Task*>& tasks) {
+Phase phase_of(const std::vector<const api::Task*>& tasks, bool array) {
   bool ended = std::all_of(tasks.begin(), tasks.end(),
                            [](const api::Task* t) { return api::is_terminal(t->phase); });
   if (ended) {
     if (any(tasks, Phase::kFailed)) return Phase::kFailed;
     return any(tasks, Phase::kCancelled) ? Phase::kCancelled : Phase::kSucceeded;
   }
-  for (Phase phase : {Phase::kStopping, Phase::kQueued, Phase::kStarting})
+  // A gang is only as far as its last member, an array as far as its first.
+  static constexpr Phase kGang[] = {Phase::kStopping, Phase::kQueued, Phase::kStarting,
+                                    Phase::kRunning};
+  static constexpr Phase kArray[] = {Phase::kRunning, Phase::kStarting, Phase::kStopping,
+                                     Phase::kQueued};
+  for (Phase phase : array ? kArray : kGang)
     if (any(tasks, phase)) return phase;
-  return Phase::kRunning;
+  CHECK(false);
+}
+
+api::ArrayStatus count_tasks(const std::vector<const api::Task*>& tasks) {
+  api::ArrayStatus out;
+  for (const api::Task* task : tasks) {
+    if (task->phase == Phase::kQueued) ++out.queued;
+    if (api::holds_devices(task->phase)) ++out.running;
+    if (task->phase == Phase::kSucceeded) ++out.succeeded;
+    if (task->phase == Phase::kFailed) ++out.failed;
+    if (task->phase == Phase::kCancelled) ++out.cancelled;
+  }
+  return out;
+}
+
+// The node of the first task, or of the first one of an array that is on one.
+const std::string& node_of(const std::vector<const api::Task*>& tasks, bool array) {
+  for (const api::Task* task : tasks)
+    if (array && api::holds_devices(task->phase)) return task->node;
+  return tasks[0]->node;
 }
 
 // The task that speaks for the job: the one that failed by itself, rather than those stopped for
@@ -41,14 +65,18 @@ const api::Task* speaker(const std::vector<const api::Task*>& tasks) {
 
 void refresh_status(const State& state, api::Job& job) {
   std::vector<const api::Task*> tasks = tasks_of(state, job);
+  bool array = job.spec.array.has_value();
   api::JobStatus status;
-  status.phase = phase_of(tasks);
+  status.number = tasks[0]->submission;
+  status.dependencies = std::move(job.status.dependencies);
+  status.phase = phase_of(tasks, array);
+  if (array) status.array = count_tasks(tasks);
   const api::Task* voice = speaker(tasks);
   status.reason = voice->reason;
   status.message = voice->message;
   if (tasks.size() > 1 && !voice->message.empty())
-    status.message = cat("replica ", voice->index, ": ", voice->message);
-  status.node = tasks[0]->node;
+    status.message = cat(array ? "task " : "replica ", voice->index, ": ", voice->message);
+  status.node = node_of(tasks, array);
   bool ended = api::is_terminal(status.phase);
   if (ended && voice->exitCode) status.exitCode = voice->exitCode;
   for (const api::Task* task : tasks) {

@@ -44,8 +44,17 @@ struct StopOrder {
   const api::Task* except = nullptr;
 };
 void stop_tasks(State& state, api::Job& job, const StopOrder& order, Instant now);
+// The same for one task of the job.
+void stop_task(State& state, const api::Job& job, api::Task& task, const StopOrder& order,
+               Instant now);
 
-// An attempt is over without success: the task is tried again or has failed, and its gang with it.
+// "the job", "replica 2" or "task 7": the task in the words of its job's events.
+std::string task_words(const api::Job& job, const api::Task& task);
+// From when on it runs: the ends of its maximum runtime and of the time before the warning.
+void set_deadlines(const api::JobSpec& spec, api::Task& task);
+
+// An attempt is over without success: the task is tried again or has failed, and its gang with it;
+// the other tasks of an array go on.
 struct Failure {
   api::Reason reason;
   std::string message;

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "api/codec.h"
+#include "core/dependencies.h"
 #include "core/status.h"
 #include "core/step_internal.h"
 
@@ -23,23 +24,32 @@ Status apply(State& state, const CreateJob& command, Instant now) {
                  {}, "try again when some have ended");
 
   api::Job job = wanted;
+  TRY_STATUS(resolve_dependencies(state, job));
   job.metadata.creationTimestamp = now;
   job.metadata.generation = 1;
-  int64_t submission = ++state.submissions;
+  // Each task of an array has a number of its own; the job's is the first one's.
+  int64_t submission = state.submissions + 1;
+  state.submissions +=
+      job.spec.array ? static_cast<int64_t>(api::task_indices(job.spec).size()) : 1;
   api::Job& kept = state.jobs.emplace(key, std::move(job)).first->second;
-  for (int64_t i = 0; i < kept.spec.replicas; ++i) {
+  for (int64_t index : api::task_indices(kept.spec)) {
     api::Task task;
-    task.id = task_id(kept, i);
+    task.id = task_id(kept, index);
     task.job = kept.metadata.name;
     task.project = kept.metadata.project;
     task.jobUid = kept.metadata.uid;
-    task.index = i;
+    task.index = index;
     task.submission = submission;
+    if (kept.spec.startAfter && *kept.spec.startAfter > now) task.notBefore = kept.spec.startAfter;
     state.tasks.emplace(task.id, std::move(task));
   }
-  for (api::Task* task : tasks_of(state, kept)) state.changes.touched[kTaskKind].insert(task->id);
+  for (api::Task* task : tasks_of(state, kept)) {
+    state.changes.touched[kTaskKind].insert(task->id);
+    state.task_timers.set(task->id, task->notBefore);
+  }
   refresh_status(state, kept);
-  touch(state, kept);
+  await_dependencies(state, key, kept);
+  follow_dependencies(state, kept, now);
   return Ok;
 }
 
@@ -73,13 +83,13 @@ Status apply(State& state, const ReplaceJob& command, Instant) {
   api::Job& job = state.jobs.at(key);
   TRY_STATUS(check_immutable(job.spec, command.job.spec));
   if (job.spec != command.job.spec) ++job.metadata.generation;
+  bool end_moved = job.spec.maxRuntime != command.job.spec.maxRuntime;
   job.metadata.labels = metadata.labels;
   job.metadata.annotations = metadata.annotations;
   job.spec = command.job.spec;
   for (api::Task* task : tasks_of(state, job)) {
-    if (task->phase != Phase::kRunning) continue;
-    task->stopAt.reset();
-    if (job.spec.maxRuntime) task->stopAt = *task->startTime + *job.spec.maxRuntime;
+    if (task->phase != Phase::kRunning || !end_moved) continue;
+    set_deadlines(job.spec, *task);
     touch(state, *task);
   }
   touch(state, job);
@@ -97,15 +107,38 @@ Status apply(State& state, const DeleteJob& command, Instant now) {
   return Ok;
 }
 
+namespace {
+
+Result<api::Task*> array_task(State& state, const api::Job& job, int64_t index) {
+  if (!job.spec.array)
+    return error(Code::kInvalid, cat("job ", quoted(job.metadata.name), " is no array"), "index",
+                 "leave it out: the job stops as a whole");
+  auto task = state.tasks.find(task_id(job, index));
+  if (task == state.tasks.end())
+    return error(Code::kNotFound, cat("job ", quoted(job.metadata.name), " has no task ", index),
+                 "index");
+  return &task->second;
+}
+
+}  // namespace
+
 Status apply(State& state, const StopJob& command, Instant now) {
   std::string key = object_key(command.project, command.name);
   TRY_STATUS(check_present(state.jobs, "job", key, 0));
   api::Job& job = state.jobs.at(key);
   if (api::is_terminal(job.status.phase)) return Ok;
-  emit_event(state, kJobKind, job.metadata, false, "Stopping", "stop was asked for", now);
-  stop_tasks(state, job,
-             {.message = "stopped on request", .signal = command.signal, .grace = command.grace},
-             now);
+  StopOrder order{
+      .message = "stopped on request", .signal = command.signal, .grace = command.grace};
+  if (command.index) {
+    TRY(api::Task * task, array_task(state, job, *command.index));
+    if (api::is_terminal(task->phase)) return Ok;
+    emit_event(state, kJobKind, job.metadata, false, "Stopping",
+               cat("a stop of ", task_words(job, *task), " was asked for"), now);
+    stop_task(state, job, *task, order, now);
+  } else {
+    emit_event(state, kJobKind, job.metadata, false, "Stopping", "stop was asked for", now);
+    stop_tasks(state, job, order, now);
+  }
   settle(state, key, now);
   return Ok;
 }
@@ -132,35 +165,35 @@ Status apply(State& state, const SignalJob& command, Instant now) {
 }
 
 void stop_tasks(State& state, api::Job& job, const StopOrder& order, Instant now) {
-  for (api::Task* task : tasks_of(state, job)) {
-    if (task == order.except || api::is_terminal(task->phase)) continue;
-    bool requeue = order.intent == api::StopIntent::kRequeue;
-    if (task->phase == Phase::kQueued) {
-      if (requeue) continue;
-      task->reason = order.reason;
-      task->message = order.message;
-      task->endTime = now;
-      move(state, *task,
-           order.intent == api::StopIntent::kFail ? TaskEvent::kFail : TaskEvent::kCancel);
-      continue;
-    }
-    // A stop that is under way may only become more final: a requeue gives way to a cancel or
-    // failure.
-    bool stopping = task->phase == Phase::kStopping;
-    if (stopping && requeue) continue;
-    if (!stopping || task->stopIntent == api::StopIntent::kRequeue) {
-      task->stopIntent = order.intent;
-      task->reason = order.reason;
-      task->message = order.message;
-    }
-    if (!stopping) {
-      move(state, *task, TaskEvent::kStop, order.signal, order.grace);
-      continue;
-    }
-    // Asked again, perhaps in other words ("stop it now"): the engine takes the shorter way out.
-    emit_stop(state, job, *task, order.signal, order.grace);
-    touch(state, *task);
+  for (api::Task* task : tasks_of(state, job))
+    if (task != order.except) stop_task(state, job, *task, order, now);
+}
+
+void stop_task(State& state, const api::Job& job, api::Task& task, const StopOrder& order,
+               Instant now) {
+  if (api::is_terminal(task.phase)) return;
+  bool requeue = order.intent == api::StopIntent::kRequeue;
+  if (task.phase == Phase::kQueued) {
+    if (requeue) return;
+    task.reason = order.reason;
+    task.message = order.message;
+    task.endTime = now;
+    return move(state, task,
+                order.intent == api::StopIntent::kFail ? TaskEvent::kFail : TaskEvent::kCancel);
   }
+  // A stop that is under way may only become more final: a requeue gives way to a cancel or
+  // failure.
+  bool stopping = task.phase == Phase::kStopping;
+  if (stopping && requeue) return;
+  if (!stopping || task.stopIntent == api::StopIntent::kRequeue) {
+    task.stopIntent = order.intent;
+    task.reason = order.reason;
+    task.message = order.message;
+  }
+  if (!stopping) return move(state, task, TaskEvent::kStop, order.signal, order.grace);
+  // Asked again, perhaps in other words ("stop it now"): the engine takes the shorter way out.
+  emit_stop(state, job, task, order.signal, order.grace);
+  touch(state, task);
 }
 
 void settle(State& state, const std::string& job_key, Instant now) {
@@ -169,7 +202,9 @@ void settle(State& state, const std::string& job_key, Instant now) {
   const api::Job& job = found->second;
   bool remove_now = job.spec.removeAfter && job.status.endTime &&
                     *job.status.endTime + *job.spec.removeAfter <= now;
-  if (job.metadata.deletionTimestamp || remove_now) erase_job(state, job_key);
+  if (!job.metadata.deletionTimestamp && !remove_now) return;
+  settle_dependents(state, now);  // while there still is what they wait for
+  erase_job(state, job_key);
 }
 
 }  // namespace tessera::core

@@ -26,6 +26,10 @@ Millis backoff_of(const api::JobSpec& spec, int64_t failures) {
   return {std::min(ms, kMostMs)};
 }
 
+bool one_of_several(const api::Job& job) {
+  return job.spec.array || job.spec.replicas > 1;
+}
+
 // A task in Stopping whose container is gone goes where its stop was meant to lead.
 void finish_stop(State& state, api::Task& task) {
   switch (task.stopIntent) {
@@ -41,6 +45,19 @@ void finish_stop(State& state, api::Task& task) {
 
 }  // namespace
 
+std::string task_words(const api::Job& job, const api::Task& task) {
+  if (!one_of_several(job)) return "the job";
+  return cat(job.spec.array ? "task " : "replica ", task.index);
+}
+
+void set_deadlines(const api::JobSpec& spec, api::Task& task) {
+  task.stopAt.reset();
+  task.warnAt.reset();
+  if (!spec.maxRuntime) return;
+  task.stopAt = *task.startTime + *spec.maxRuntime;
+  if (spec.endWarning) task.warnAt = *task.stopAt + spec.endWarning->before * -1;
+}
+
 Status apply(State& state, const TaskStarted& command, Instant now) {
   api::Task* task = current(state, command.task, command.attempt);
   if (!task || task->startTime) return Ok;
@@ -50,11 +67,10 @@ Status apply(State& state, const TaskStarted& command, Instant now) {
     touch(state, *task);  // a stop was faster, but it does run
     return Ok;
   }
-  task->stopAt.reset();
-  if (job.spec.maxRuntime) task->stopAt = now + *job.spec.maxRuntime;
+  set_deadlines(job.spec, *task);
   emit_event(state, kJobKind, job.metadata, false, "Started",
-             job.spec.replicas > 1 ? cat("replica ", task->index, " runs on ", task->node)
-                                   : cat("runs on ", task->node),
+             one_of_several(job) ? cat(task_words(job, *task), " runs on ", task->node)
+                                 : cat("runs on ", task->node),
              now);
   move(state, *task, TaskEvent::kStart);
   return Ok;
@@ -105,25 +121,29 @@ Status apply(State& state, const TaskStartFailed& command, Instant now) {
 
 void fail_attempt(State& state, api::Task& task, const Failure& failure, Instant now) {
   api::Job& job = state.jobs.at(object_key(task.project, task.job));
-  std::vector<api::Task*> gang = tasks_of(state, job);
-  ++task.failures;
-  int64_t failures = 0;
+  bool alone = job.spec.array.has_value();
+  bool excused = job.spec.requeue && (failure.reason == api::Reason::kLost ||
+                                      failure.reason == api::Reason::kPreempted);
+  ++(excused ? task.requeues : task.failures);
+  int64_t failures = 0, requeues = 0;
   bool one_is_over = false;
-  for (const api::Task* member : gang) {
+  for (const api::Task* member : alone ? std::vector{&task} : tasks_of(state, job)) {
     failures += member->failures;
+    requeues += member->requeues;
     one_is_over = one_is_over || api::is_terminal(member->phase);
   }
   // A gang runs again as a whole or not at all; a member that is over cannot run again.
-  bool again = failures <= job.spec.retries && !one_is_over && !job.metadata.deletionTimestamp;
+  bool again =
+      (excused || failures <= job.spec.retries) && !one_is_over && !job.metadata.deletionTimestamp;
   task.reason = failure.reason;
   task.message = failure.message;
   task.exitCode = failure.exit_code;
   if (again) {
-    Millis wait = backoff_of(job.spec, failures);
+    Millis wait = backoff_of(job.spec, failures + requeues);
     task.notBefore = now + wait;
-    emit_event(state, kJobKind, job.metadata, true, "Retry",
-               cat(failure.message, "; trying again in ", format_duration(wait), " (", failures,
-                   " of ", job.spec.retries, ")"),
+    emit_event(state, kJobKind, job.metadata, true, excused ? "Requeued" : "Retry",
+               cat(failure.message, "; trying again in ", format_duration(wait),
+                   excused ? "" : cat(" (", failures, " of ", job.spec.retries, ")")),
                now);
     move(state, task, TaskEvent::kRetry);
   } else {
@@ -132,6 +152,7 @@ void fail_attempt(State& state, api::Task& task, const Failure& failure, Instant
                now);
     move(state, task, TaskEvent::kFail);
   }
+  if (alone) return;
   std::string whose = cat("replica ", task.index, " of the gang failed: ", failure.message);
   stop_tasks(state, job,
              {.intent = again ? api::StopIntent::kRequeue : api::StopIntent::kFail,

@@ -100,7 +100,7 @@ void refuses_an_older_attempt(EngineFixture& fixture) {
   Engine& engine = stage.engine();
   for (const Status& refused :
        {engine.ensure(fixture.launch(older, exits(0))), engine.stop(older, "SIGKILL", Millis{0}),
-        engine.signal(older, "SIGKILL"), engine.remove(older)}) {
+        engine.signal(older, "SIGKILL", engine::Whom::kAll), engine.remove(older)}) {
     ASSERT_FALSE(refused.ok());
     EXPECT_EQ(refused.error().code, Code::kConflict) << refused.error().text();
   }
@@ -164,9 +164,13 @@ void signal_reaches_the_program(EngineFixture& fixture) {
   Stage stage(fixture);
   Launch launch = fixture.launch({"signalled", 1}, runs_forever());
   stage.run_until_started(launch);
-  EXPECT_TRUE(stage.engine().signal(launch.ref, "SIGUSR1").ok());
+  EXPECT_TRUE(stage.engine().signal(launch.ref, "SIGUSR1", engine::Whom::kAll).ok());
   EXPECT_EQ(stage.await(launch.ref, What::kExited).exit_code, 128 + SIGUSR1);
-  Status gone = stage.engine().signal(launch.ref, "SIGUSR1");
+  Launch alone = fixture.launch({"alone", 1}, runs_forever());
+  stage.run_until_started(alone);
+  EXPECT_TRUE(stage.engine().signal(alone.ref, "SIGUSR2", engine::Whom::kFirst).ok());
+  EXPECT_EQ(stage.await(alone.ref, What::kExited).exit_code, 128 + SIGUSR2);
+  Status gone = stage.engine().signal(launch.ref, "SIGUSR1", engine::Whom::kAll);
   ASSERT_FALSE(gone.ok());
   EXPECT_EQ(gone.error().code, Code::kNotFound);
 }

@@ -34,6 +34,15 @@ struct TaskRef {
   auto operator<=>(const TaskRef&) const = default;
 };
 
+// The members of a gang, this one among them. Their containers find each other by the host names
+// that api::make_host_name() gives them.
+struct Gang {
+  std::vector<std::string> tasks;  // by index; all have the same attempt
+  int64_t slots = 1;               // processes for each, for a hostfile
+
+  bool operator==(const Gang&) const = default;
+};
+
 // Everything an engine needs to run one attempt; it asks no one for more.
 struct Launch {
   TaskRef ref;
@@ -61,6 +70,7 @@ struct Launch {
   std::vector<api::Accelerator> accelerators;  // the allocated ones, same order
   bool tty = false;
   bool stdin_open = false;
+  Gang gang;  // empty: it is alone
 
   bool operator==(const Launch&) const = default;
 };
@@ -126,6 +136,9 @@ struct ImageSummary {
   int64_t size_bytes = 0;
   Instant created;
 };
+// Which processes of a container a signal is for.
+enum class Whom { kAll, kFirst };
+
 using Progress = std::function<void(std::string_view line)>;
 struct Credentials {
   std::string user, password;  // empty: what auth_json says, else anonymous
@@ -151,7 +164,7 @@ class Engine {
   // Signal (when empty the launch's own) to all processes of the container, then SIGKILL after
   // `grace`. Returns at once; the exit is observed. Ok when it is not there.
   virtual Status stop(const TaskRef& ref, std::string_view signal, Millis grace) = 0;
-  virtual Status signal(const TaskRef& ref, std::string_view signal) = 0;
+  virtual Status signal(const TaskRef& ref, std::string_view signal, Whom whom) = 0;
   // Removes what is left of the attempts up to this one except logs. Kills it when it still runs.
   virtual Status remove(const TaskRef& ref) = 0;
   virtual Status remove_logs(const std::string& task) = 0;

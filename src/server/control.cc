@@ -308,7 +308,8 @@ void Control::note_waits(const std::vector<sched::Wait>& waits) {
   // job of a long queue, hashed at each plan, would cost more than the plan.
   ++plans_;
   for (const sched::Wait& wait : waits) {
-    WaitText& known = waits_[wait.request];
+    // Of an array a part may have been placed: what still waits is another request by now.
+    WaitText& known = waits_[wait.request->gang ? wait.request : queued(wait.request->job)];
     if (!known.text || *known.text != *wait.message) waits_changed_.insert(wait.request->job);
     known = {wait.message, plans_};
   }
@@ -316,12 +317,14 @@ void Control::note_waits(const std::vector<sched::Wait>& waits) {
     std::erase_if(waits_, [&](const auto& entry) { return entry.second.plan != plans_; });
 }
 
+const sched::RequestPtr& Control::queued(const std::string& job) const {
+  return state_.queue.at(state_.queue_key.at(job));
+}
+
 const std::string* Control::why_waits(const std::string& job) const {
-  auto queued = state_.queue_key.find(job);
-  if (queued == state_.queue_key.end()) return nullptr;
-  if (state_.jobs.at(job).status.phase != api::Phase::kQueued)
-    return nullptr;  // a part still stops
-  auto wait = waits_.find(state_.queue.at(queued->second));
+  if (!state_.queue_key.contains(job)) return nullptr;
+  if (!api::waits(state_.jobs.at(job))) return nullptr;  // a part still stops
+  auto wait = waits_.find(queued(job));
   return wait == waits_.end() ? nullptr : wait->second.text.get();
 }
 

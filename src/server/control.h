@@ -97,6 +97,8 @@ class Control {
   void note_waits(const std::vector<sched::Wait>& waits);
   // As the last plan has it; nullptr when the job does not wait or was not planned yet.
   const std::string* why_waits(const std::string& job) const;
+  // The request of a job that has one.
+  const sched::RequestPtr& queued(const std::string& job) const;
   // `entries`: what changed, as the store has it; readers get it without secrets and with the
   // reason of who waits.
   store::Batch make_batch(const std::vector<Entry>& entries) const;

@@ -50,7 +50,9 @@ Answer carry_out(engine::Engine& engine, const Prepare& prepare, const Order& or
     case core::Effect::What::kStop:
       return {.status = engine.stop(ref, effect.signal, effect.grace)};
     case core::Effect::What::kSignal:
-      return {.status = engine.signal(ref, effect.signal)};
+      return {.status = engine.signal(
+                  ref, effect.signal,
+                  effect.firstProcessOnly ? engine::Whom::kFirst : engine::Whom::kAll)};
     case core::Effect::What::kRemove:
       return {.status = engine.remove(ref)};
     case core::Effect::What::kRemoveLogs:

@@ -1,5 +1,6 @@
 // What several families of handlers share, and the routes about the server itself.
 
+#include <algorithm>
 #include <random>
 
 #include "api/envelope.h"
@@ -16,6 +17,18 @@ Error not_found(std::string_view kind, const std::string& key) {
   std::string noun(info ? info->singular : kind);
   return error(Code::kNotFound, cat("there is no ", noun, " ", quoted(key)), {},
                cat("'tessera get ", info ? info->plural : kind, "' lists them"));
+}
+
+Result<std::string> find_task(const api::Job& job, std::optional<int64_t> index) {
+  std::vector<int64_t> known = api::task_indices(job.spec);
+  if (!index) return core::task_id(job, known.front());
+  if (std::ranges::binary_search(known, *index)) return core::task_id(job, *index);
+  return error(Code::kNotFound,
+               job.spec.array ? cat("job ", quoted(job.metadata.name), " has no task ", *index,
+                                    ": its array is ", job.spec.array->indices)
+                              : cat("job ", quoted(job.metadata.name), " has ",
+                                    plural(job.spec.replicas, "replica")),
+               "index");
 }
 
 void submit(Services& services, const Call& call, std::string_view kind, core::Command command,

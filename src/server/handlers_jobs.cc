@@ -34,8 +34,10 @@ std::string name_from_image(const std::string& image, size_t digits) {
 // A name that no job of the project has. Longer ones only when short ones are taken; two that ask
 // at the same moment get the same one rarely enough.
 std::string free_name(const View& view, const api::Job& job) {
+  const std::string& prefix = job.metadata.generateName;
   for (size_t digits = 6;; digits += 2) {
-    std::string name = name_from_image(job.spec.image, digits);
+    std::string name =
+        prefix.empty() ? name_from_image(job.spec.image, digits) : cat(prefix, random_hex(digits));
     std::string key = core::object_key(job.metadata.project, name);
     if (!view.find(std::string(core::kJobKind), key)) return name;
   }
@@ -51,6 +53,9 @@ Status prepare(api::Job& job, const Call& call) {
   TRY_STATUS(api::validate(job));
   if (!job.spec.stopSignal.empty()) {
     TRY(job.spec.stopSignal, api::canonical_signal(job.spec.stopSignal));
+  }
+  if (job.spec.endWarning) {
+    TRY(job.spec.endWarning->signal, api::canonical_signal(job.spec.endWarning->signal));
   }
   return Ok;
 }
@@ -116,8 +121,8 @@ void list_tasks(Services& services, const Call& call) {
   Result<api::Job> job = decode_tree<api::Job>(entry->tree);
   if (!job.ok()) return call.refuse(job.error());
   api::ListOf<api::Task> list;
-  for (int64_t i = 0; i < job->spec.replicas; ++i) {
-    EntryPtr task = services.view.find(std::string(core::kTaskKind), core::task_id(*job, i));
+  for (int64_t index : api::task_indices(job->spec)) {
+    EntryPtr task = services.view.find(std::string(core::kTaskKind), core::task_id(*job, index));
     if (!task) continue;
     Result<api::Task> decoded = decode_tree<api::Task>(task->tree);
     if (decoded.ok()) list.items.push_back(std::move(*decoded));
@@ -133,7 +138,7 @@ void why(Services& services, const Call& call) {
   if (!job.ok()) return call.refuse(job.error());
   api::Why answer{
       .job = job->metadata.name, .phase = job->status.phase, .message = job->status.message};
-  if (job->status.phase != api::Phase::kQueued) {
+  if (!api::waits(*job)) {
     if (answer.message.empty())
       answer.message = cat("it does not wait: it is ",
                            enum_names(answer.phase)[static_cast<size_t>(answer.phase)]);
@@ -188,7 +193,8 @@ void bind_jobs(Router& router, Services& services) {
       }));
   router.bind(
       routes::kStopJob, std::function([&services](Call call, Nothing, api::StopRequest request) {
-        core::StopJob command{call.path.at("project"), call.path.at("name"), {}, request.grace};
+        core::StopJob command{
+            call.path.at("project"), call.path.at("name"), {}, request.grace, request.index};
         if (!request.signal.empty()) {
           auto signal = api::canonical_signal(request.signal);
           if (!signal.ok()) return call.refuse(signal.error());

@@ -65,6 +65,11 @@ class LogFollower {
     return found;
   }
 
+  bool wanted(int stream) const {
+    if (query_.stream == api::LogStream::kAll) return true;
+    return (stream == 2) == (query_.stream == api::LogStream::kStderr);
+  }
+
   Status read_one(int64_t attempt) {
     engine::LogQuery query{.ref = {task_, attempt},
                            .follow = query_.follow,
@@ -72,9 +77,10 @@ class LogFollower {
                            .since = std::nullopt,
                            .timestamps = query_.timestamps};
     if (query_.since) query.since = wall_now() + Millis{-query_.since->value};
-    return services_.engine.read_log(query, [&](int, std::string_view text) {
-      return text.empty() ? !stream_->closed()
-                          : stream_->write_within(std::string(text), kReaderPatience);
+    return services_.engine.read_log(query, [&](int stream, std::string_view text) {
+      return text.empty() || !wanted(stream)
+                 ? !stream_->closed()
+                 : stream_->write_within(std::string(text), kReaderPatience);
     });
   }
 
@@ -90,16 +96,12 @@ void logs(Services& services, const Call& call, const api::LogQuery& query) {
   if (!entry) return call.refuse(not_found(core::kJobKind, key));
   Result<api::Job> job = decode_tree<api::Job>(entry->tree);
   if (!job.ok()) return call.refuse(job.error());
-  if (query.index >= job->spec.replicas)
-    return call.refuse(error(
-        Code::kNotFound,
-        cat("job ", quoted(job->metadata.name), " has ", plural(job->spec.replicas, "replica")),
-        "index"));
+  Result<std::string> task = find_task(*job, query.index);
+  if (!task.ok()) return call.refuse(task.error());
   auto stream = call.exchange.start_stream(
       200, {{"Content-Type", "text/plain; charset=utf-8"}, {"Cache-Control", "no-store"}});
   stream->on_closed([&services](const std::string&) { services.view.wake(); });
-  auto follower =
-      std::make_shared<LogFollower>(services, core::task_id(*job, query.index), query, stream);
+  auto follower = std::make_shared<LogFollower>(services, *task, query, stream);
   if (services.streams.run([follower] { follower->run(); }, false)) return;
   stream->write("tessera: too many logs are being followed at once; try again in a moment\n");
   stream->finish();

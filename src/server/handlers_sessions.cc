@@ -120,17 +120,15 @@ class Bridge : public std::enable_shared_from_this<Bridge> {
 };
 
 // The task that the query means, when its container runs.
-Result<api::Task> running_task(const Services& services, const Call& call, int64_t index) {
+Result<api::Task> running_task(const Services& services, const Call& call,
+                               std::optional<int64_t> index) {
   std::string key = core::object_key(call.path.at("project"), call.path.at("name"));
   EntryPtr entry = services.view.find(std::string(core::kJobKind), key);
   if (!entry) return not_found(core::kJobKind, key);
   TRY(api::Job job, decode_tree<api::Job>(entry->tree));
-  EntryPtr found = services.view.find(std::string(core::kTaskKind), core::task_id(job, index));
-  if (!found)
-    return error(
-        Code::kNotFound,
-        cat("job ", quoted(job.metadata.name), " has ", plural(job.spec.replicas, "replica")),
-        "index");
+  TRY(std::string id, find_task(job, index));
+  EntryPtr found = services.view.find(std::string(core::kTaskKind), id);
+  if (!found) return not_found(core::kJobKind, key);  // it went away this moment
   TRY(api::Task task, decode_tree<api::Task>(found->tree));
   if (task.phase != api::Phase::kRunning && task.phase != api::Phase::kStopping) {
     std::string phase(enum_names(task.phase)[static_cast<size_t>(task.phase)]);
@@ -144,7 +142,7 @@ Result<api::Task> running_task(const Services& services, const Call& call, int64
 using Open = std::function<Result<std::unique_ptr<engine::Session>>(const api::Task& task,
                                                                     engine::SessionEvents events)>;
 
-void open_session(Services& services, const Call& call, int64_t index, Open open) {
+void open_session(Services& services, const Call& call, std::optional<int64_t> index, Open open) {
   Result<api::Task> task = running_task(services, call, index);
   record(services, call, object_key(call.path.at("project"), call.path.at("name")),
          task.ok() ? Status(Ok) : Status(task.error()));

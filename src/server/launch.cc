@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "server/launch_env.h"
 
 namespace tessera::server {
 
@@ -64,7 +65,13 @@ Result<engine::Launch> make_launch(const core::State& state, const api::Task& ta
   launch.pull_policy = spec.pullPolicy;
   launch.command = spec.command;
   launch.args = spec.args;
-  launch.env = spec.env;
+  launch.env = convention_env(job, task);
+  for (const auto& [name, value] : spec.env) launch.env[name] = value;
+  if (spec.replicas > 1) {
+    for (int64_t index : api::task_indices(spec))
+      launch.gang.tasks.push_back(core::task_id(job, index));
+    launch.gang.slots = processes_of(spec, task);
+  }
   launch.working_dir = spec.workingDir;
   launch.user = spec.user;
   launch.cpus = task.cpus;

@@ -57,6 +57,9 @@ void prepare_new(api::Metadata& metadata);
 
 Error not_found(std::string_view kind, const std::string& key);
 
+// Id of the job's task with this index, of its first one without; kNotFound when there is none.
+Result<std::string> find_task(const api::Job& job, std::optional<int64_t> index);
+
 // Sixteen random hexadecimal digits: uids, and the end of names that the server chooses.
 std::string random_hex(size_t digits);
 

@@ -29,9 +29,15 @@ bool taken(const Result<T>& result) {
   return result.ok();
 }
 
+// A Kubernetes manifest is told all that stands in its way, a sentence a line.
+void expect_sentences(const Error& failure) {
+  for (const std::string& line : split(failure.text(), '\n'))
+    expect_sentence(error(failure.code, line));
+}
+
 void manifest(std::string_view input) {
   auto objects = cli::read_manifests(input);
-  if (!taken(objects)) return;
+  if (!objects.ok()) return expect_sentences(objects.error());
   for (const cli::Manifest& one : *objects) {
     // What was understood can be written down and understood again.
     auto again = wire::parse_yaml(wire::to_yaml(one.object));

@@ -20,12 +20,16 @@ std::string_view name_of(Phase phase) {
 
 // --- What waits has a reason --------------------------------------------------------------------
 
-// Whether `tasks` equal tasks fit on the empty node; found by counting, unlike the planner does.
+int64_t at_once(const sched::Request& request) {
+  return request.gang ? static_cast<int64_t>(request.tasks.size()) : 1;
+}
+
+// Whether the request's tasks fit on the empty node; found by counting, unlike the planner does.
 // nullopt: it depends on which devices are taken.
 std::optional<bool> could_run(const sched::NodeView& node, const sched::Request& request) {
   sched::Fit one = sched::fit(node, request, {}, {});
   if (one.obstacle != sched::Obstacle::kNone) return false;
-  auto tasks = static_cast<int64_t>(request.tasks.size());
+  int64_t tasks = at_once(request);
   int64_t places = 0;
   for (const sched::Device& device : node.devices) {
     if (!device.healthy || !sched::matches(device, request.demand)) continue;
@@ -47,7 +51,7 @@ bool over_quota(const sched::Request& request, const sched::ProjectView& project
   if (!project.max) return false;
   const sched::Demand& demand = request.demand;
   int64_t each = demand.fraction ? demand.fraction->value : 1000 * demand.devices;
-  return each > 0 && each * static_cast<int64_t>(request.tasks.size()) > project.max->value;
+  return each > 0 && each * at_once(request) > project.max->value;
 }
 
 void check_waiting(const Scene& scene, Notes& notes) {
@@ -57,6 +61,11 @@ void check_waiting(const Scene& scene, Notes& notes) {
     server::EntryPtr entry = scene.view.find(std::string(core::kJobKind), request.job);
     std::string why = entry ? entry->tree.text("status", "waiting", "message") : "";
     if (why.empty()) notes.push_back(cat(request.job, " waits without a reason"));
+    if (!request.blocked.empty()) {
+      if (why != request.blocked)
+        notes.push_back(cat(request.job, " ", request.blocked, ", but ", quoted(why)));
+      continue;
+    }
     if (over_quota(request, snapshot.projects.at(request.project))) {
       if (why.find("may hold") == why.npos)
         notes.push_back(cat(request.job, " is over its quota, but ", quoted(why)));
@@ -102,8 +111,43 @@ void check_task(const Scene& scene, const api::Job& job, const api::Task& task, 
   if (task.phase == Phase::kSucceeded) check_success(scene, task, notes);
   if (task.phase == Phase::kFailed) check_failure(job, task, notes);
   const Submission* submission = scene.ledger.find(job.metadata.uid);
-  if (task.phase == Phase::kCancelled && submission && !submission->stop_asked)
+  bool in_vain = task.reason == Reason::kDependencyNeverSatisfied;
+  if (in_vain && std::ranges::none_of(job.status.dependencies, [](const auto& entry) {
+        return entry.state == api::DependencyState::kNever;
+      }))
+    notes.push_back(cat(task.id, " gave up on a dependency that may still come true"));
+  if (task.phase == Phase::kCancelled && submission && !submission->stop_asked && !in_vain)
     notes.push_back(cat(task.id, " was cancelled, but no one asked for it"));
+}
+
+// Everything is over, so each dependency is decided, and the other job ended as was decided.
+void check_dependencies(const Scene& scene, const api::Job& job, Notes& notes) {
+  for (size_t i = 0; i < job.status.dependencies.size(); ++i) {
+    const api::DependencyStatus& entry = job.status.dependencies[i];
+    const api::Dependency& wanted = job.spec.dependsOn[i];
+    auto other = scene.state.jobs.find(core::object_key(job.metadata.project, entry.job));
+    bool there = other != scene.state.jobs.end() && other->second.metadata.uid == entry.uid;
+    if (!there) {
+      if (entry.state == api::DependencyState::kWaiting && !api::is_terminal(job.status.phase))
+        notes.push_back(cat(job.metadata.name, " waits for a job that is gone"));
+      continue;
+    }
+    Phase end = other->second.status.phase;
+    if (wanted.index) end = scene.state.tasks.at(core::task_id(other->second, *wanted.index)).phase;
+    using Condition = api::DependencyCondition;
+    bool succeeded = end == Phase::kSucceeded, over = api::is_terminal(end);
+    bool strict =
+        wanted.condition == Condition::kAfterOk || wanted.condition == Condition::kAfterNotOk;
+    bool wants_success = wanted.condition == Condition::kAfterOk;
+    bool right = true;
+    if (over && entry.state == api::DependencyState::kFulfilled)
+      right = !strict || succeeded == wants_success;
+    if (over && entry.state == api::DependencyState::kNever)
+      right = strict && succeeded != wants_success;
+    if (over && entry.state == api::DependencyState::kWaiting)
+      right = api::is_terminal(job.status.phase);
+    if (!right) notes.push_back(cat(job.metadata.name, " misjudged how ", entry.job, " ended"));
+  }
 }
 
 // --- Nothing is left ----------------------------------------------------------------------------
@@ -174,6 +218,7 @@ std::vector<std::string> check_at_rest(const Scene& scene) {
   Notes notes;
   for (const auto& [id, task] : scene.state.tasks)
     check_task(scene, scene.state.jobs.at(core::object_key(task.project, task.job)), task, notes);
+  for (const auto& [key, job] : scene.state.jobs) check_dependencies(scene, job, notes);
   check_leftovers(scene, notes);
   if (scene.state.holding.empty()) check_waiting(scene, notes);
   check_view(scene, core::kJobKind, scene.state.jobs, notes);
@@ -218,6 +263,8 @@ std::vector<std::string> compare(const core::State& before, const core::State& l
     notes.push_back("the queue is another after the restart");
   if (before.holding != loaded.holding)
     notes.push_back("the index of holders is another after the restart");
+  if (before.dependents != loaded.dependents || before.singletons != loaded.singletons)
+    notes.push_back("who waits for whom is another after the restart");
   if (core::next_deadline(before) != core::next_deadline(loaded))
     notes.push_back("the next deadline is another after the restart");
   return notes;

@@ -81,6 +81,22 @@ void add_limits(Rng& rng, api::JobSpec& spec) {
   spec.priority = static_cast<int64_t>(rng.below(5)) - 2;
 }
 
+// What makes a job more than one that starts as soon as there is room.
+void add_batch(Rng& rng, api::JobSpec& spec) {
+  static const std::string kIndices[] = {"0-3", "1,4,9", "0-8:2", "7"};
+  static const std::string kSingletons[] = {"nightly", "sweep"};
+  static constexpr Millis kBefore[] = {{0}, {1'000}, {60'000}};
+  if (rng.chance(15)) {
+    spec.replicas = 1;
+    spec.array = api::JobArray{.indices = pick(rng, kIndices), .parallel = {}};
+    if (rng.chance(50)) spec.array->parallel = static_cast<int64_t>(1 + rng.below(3));
+  }
+  if (rng.chance(4)) spec.singleton = pick(rng, kSingletons);
+  if (spec.maxRuntime && rng.chance(40))
+    spec.endWarning = api::EndWarning{.signal = "SIGUSR1", .before = pick(rng, kBefore)};
+  spec.requeue = rng.chance(30);
+}
+
 }  // namespace
 
 api::Job random_job(Rng& rng) {
@@ -94,6 +110,7 @@ api::Job random_job(Rng& rng) {
   if (rng.chance(60)) spec.resources.memory = MiB{1'024 * static_cast<int64_t>(1 + rng.below(16))};
   if (rng.chance(2)) spec.resources.cpus = MilliCpu{1'000'000};
   if (rng.chance(20)) spec.replicas = static_cast<int64_t>(2 + rng.below(3));
+  add_batch(rng, spec);
   if (rng.chance(8)) spec.secrets.push_back({"TOKEN", "token", "value"});
   CHECK(api::validate(job).ok());
   return job;

@@ -52,7 +52,7 @@ TEST(Simulation, TheSameSeedGivesTheSameHistory) {
 // A check that cannot fail is worth nothing.
 TEST(Simulation, PlantedBugsAreFound) {
   if (only_seeds) GTEST_SKIP();
-  constexpr uint64_t kSeeds = 60;
+  constexpr uint64_t kSeeds = 120;
   for (size_t bug = 1; bug < enum_names(Bug{}).size(); ++bug) {
     Options options = {.bug = static_cast<Bug>(bug)};
     std::vector<std::string> found;

@@ -59,10 +59,26 @@ const api::Job* Users::any_job(const core::State& state) {
 
 // --- Submitting --------------------------------------------------------------------------------
 
-std::vector<Request> Users::submit(const core::State&, Instant now) {
+void Users::add_dependencies(const core::State& state, api::Job& job) {
+  for (uint64_t i = 0, count = 1 + rng_.below(2); i < count; ++i) {
+    const api::Job* other = any_job(state);
+    if (!other || other->metadata.project != job.metadata.project) continue;
+    api::Dependency wanted{.job = other->metadata.name, .index = {}};
+    wanted.condition = static_cast<api::DependencyCondition>(rng_.below(4));
+    if (rng_.chance(20)) wanted.delay = Millis{static_cast<int64_t>(rng_.below(600'000))};
+    std::vector<int64_t> tasks = api::task_indices(other->spec);
+    if (rng_.chance(30)) wanted.index = tasks[rng_.below(tasks.size())];
+    job.spec.dependsOn.push_back(std::move(wanted));
+  }
+}
+
+std::vector<Request> Users::submit(const core::State& state, Instant now) {
   api::Job job = random_job(rng_);
   job.metadata.project = rng_.chance(70) ? "default" : pick(rng_, kProjects);
   if (rng_.chance(50)) job.metadata.name = cat("job-", ledger_.submissions().size());
+  if (rng_.chance(12)) add_dependencies(state, job);
+  if (rng_.chance(8))
+    job.spec.startAfter = now + Millis{static_cast<int64_t>(rng_.below(7'200'000))};
   return submit_job(std::move(job), now);
 }
 
@@ -136,6 +152,7 @@ std::vector<Request> Users::stop(const core::State& state, Instant) {
   core::StopJob command{job->metadata.project, job->metadata.name, {}, std::nullopt};
   if (rng_.chance(30)) command.signal = "SIGINT";
   if (rng_.chance(30)) command.grace = Millis{static_cast<int64_t>(rng_.below(20'000))};
+  if (job->spec.array && rng_.chance(60)) command.index = api::task_indices(job->spec).back();
   ledger_.stop_asked(command.project, command.name, false);
   return {plain(std::move(command), "stop " + path_of(*job))};
 }

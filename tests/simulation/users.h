@@ -35,6 +35,7 @@ class Users {
   Requests cordon(const core::State& state, Instant now);
 
   Requests submit_job(api::Job job, Instant now);
+  void add_dependencies(const core::State& state, api::Job& job);
   Request request_for(size_t submission);
   Request delete_request(const api::Job& job);
   const api::Job* any_job(const core::State& state);

@@ -11,7 +11,8 @@ import unittest
 
 PROGRAM = ""
 FOLDER = pathlib.Path(__file__).resolve().parents[2] / "docs/reference"
-PAGES = {"api": "api.md", "cli": "cli.md", "lifecycle": "lifecycle.md", "openapi": "openapi.json"}
+PAGES = {"api": "api.md", "cli": "cli.md", "lifecycle": "lifecycle.md", "openapi": "openapi.json",
+         "submit": "submit.md", "kubernetes": "kubernetes.md"}
 
 
 def difference(checked_in, printed):

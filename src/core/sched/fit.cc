@@ -6,10 +6,24 @@
 
 namespace tessera::sched {
 
+namespace {
+
+// Labels of nodes and file names have '-' or '_' where a model's name has a blank.
+std::string with_blanks(std::string_view model) {
+  std::string out(model);
+  for (char& c : out)
+    if (c == '-' || c == '_') c = ' ';
+  return out;
+}
+
+}  // namespace
+
 bool matches(const Device& device, const Demand& demand) {
   const api::AcceleratorSelector& want = demand.selector;
   if (!want.vendor.empty() && lower(want.vendor) != lower(device.vendor)) return false;
-  if (!want.model.empty() && !contains_ignoring_case(device.model, want.model)) return false;
+  if (!want.model.empty() &&
+      !contains_ignoring_case(with_blanks(device.model), with_blanks(want.model)))
+    return false;
   if (want.minMemory && device.memory < *want.minMemory) return false;
   if (want.devices.empty()) return true;
   return std::any_of(want.devices.begin(), want.devices.end(), [&](const std::string& name) {

@@ -1,6 +1,8 @@
 #include "core/sched/plan.h"
 
 #include <algorithm>
+#include <iterator>
+#include <span>
 
 #include "base/check.h"
 #include "base/text.h"
@@ -56,15 +58,17 @@ class Board {
     bool keeps_devices = false;        // worth keeping devices for, from those behind it
   };
 
-  // Places all tasks of the request or none.
-  Outcome place(const Request& request) {
-    Outcome out = place_by(policy_, request);
+  using Tasks = std::span<const std::string>;
+
+  // Places all of these tasks of the request or none.
+  Outcome place(const Request& request, Tasks tasks) {
+    Outcome out = place_by(policy_, request, tasks);
     // Packed slices may leave the last task of a gang with too few devices that have room, though
     // there is room enough: spread, each device keeps as much room as can be.
     const Demand& demand = request.demand;
-    bool may_spread = demand.sliced() && demand.devices > 1 && request.tasks.size() > 1;
+    bool may_spread = demand.sliced() && demand.devices > 1 && tasks.size() > 1;
     if (out.placed.empty() && may_spread && policy_.packing == Packing::kPack) {
-      Outcome spread = place_by({Packing::kSpread}, request);
+      Outcome spread = place_by({Packing::kSpread}, request, tasks);
       if (!spread.placed.empty()) return spread;
     }
     return out;
@@ -98,17 +102,18 @@ class Board {
   }
 
  private:
-  Outcome place_by(const Policy& policy, const Request& request) {
+  Outcome place_by(const Policy& policy, const Request& request, Tasks tasks) {
     Outcome out;
-    if (over_quota(request, out)) return out;
-    for (const std::string& task : request.tasks) {
+    auto count = static_cast<int64_t>(tasks.size());
+    if (over_quota(request, count, out)) return out;
+    for (const std::string& task : tasks) {
       std::vector<Fit> fits;
       int best = best_fit(policy, request, fits);
       if (best < 0) {
-        explain(request, fits, out);
+        explain(what(request, count), request, fits, out);
         if (!out.placed.empty())
-          out.reason =
-              cat("waits for ", what(request), ": ", out.placed.size(), " of them would fit now");
+          out.reason = cat("waits for ", what(request, count), ": ", out.placed.size(),
+                           " of them would fit now");
         for (const Assignment& undone : out.placed) take(request, undone, -1);
         out.placed.clear();
         return out;
@@ -121,17 +126,17 @@ class Board {
     return out;
   }
 
-  static std::string what(const Request& request) {
+  static std::string what(const Request& request, int64_t count) {
     std::string each = describe(request.demand);
-    return request.tasks.size() > 1 ? cat(request.tasks.size(), " × ", each, " at once") : each;
+    return count > 1 ? cat(count, " × ", each, " at once") : each;
   }
 
-  bool over_quota(const Request& request, Outcome& out) const {
+  bool over_quota(const Request& request, int64_t count, Outcome& out) const {
     auto project = projects_.find(request.project);
     if (project == projects_.end() || !project->second.max) return false;
     int64_t wanted = 1000 * request.demand.devices;
     if (request.demand.fraction) wanted = request.demand.fraction->value;
-    wanted *= static_cast<int64_t>(request.tasks.size());
+    wanted *= count;
     int64_t max = project->second.max->value, held = project->second.held.value;
     if (wanted == 0 || held + wanted <= max) return false;
     out.hopeless = wanted > max;
@@ -186,7 +191,8 @@ class Board {
     }
   }
 
-  void explain(const Request& request, const std::vector<Fit>& fits, Outcome& out) const {
+  static void explain(const std::string& wanted, const Request& request,
+                      const std::vector<Fit>& fits, Outcome& out) {
     const Fit* telling = nullptr;  // the node that comes nearest speaks for all
     auto nearness = [](Obstacle obstacle) {
       static constexpr int kRank[] = {
@@ -201,7 +207,6 @@ class Board {
       if (waits && request.demand.devices > 0) out.keeps_devices = true;
       if (!telling || nearness(fit.obstacle) < nearness(telling->obstacle)) telling = &fit;
     }
-    std::string wanted = what(request);
     if (!telling) {
       out.reason = cat("waits for ", wanted, ": there is no node");
     } else if (telling->obstacle == Obstacle::kBehind) {
@@ -223,15 +228,57 @@ class Board {
   Holds holds_;
 };
 
+// What is placed in one go: a gang, or the next task of an array.
+std::span<const std::string> next_tasks(const Request& request) {
+  std::span<const std::string> all = request.tasks;
+  return request.gang ? all : all.first(std::min<size_t>(1, all.size()));
+}
+
+std::string why_no_more(const Request& request) {
+  return cat("its array runs at most ", plural(*request.parallel, "task"), " at a time");
+}
+
+// Why the request has to wait although nothing was looked at yet; empty: it need not.
+std::string why_not_yet(const Request& request, Instant now) {
+  if (!request.blocked.empty()) return request.blocked;
+  if (!request.ready) return "waits for the rest of its gang to stop";
+  if (request.not_before && (*request.not_before > now || request.tasks.empty()))
+    return cat(request.failed_before ? "failed before; tries again at " : "does not start before ",
+               format_instant(*request.not_before));
+  return request.slots == 0 ? why_no_more(request) : "";
+}
+
 // Two requests of one shape get the same answer from a board that only gets fuller, so the second
 // need not be tried once the first has failed. This keeps a long queue of equal jobs cheap.
 bool same_shape(const Request& a, const Request& b) {
-  return a.project == b.project && a.tasks.size() == b.tasks.size() && a.demand == b.demand;
+  return a.project == b.project && next_tasks(a).size() == next_tasks(b).size() &&
+         a.demand == b.demand;
 }
 struct Failed {
   RequestPtr first;                            // of its shape
   std::shared_ptr<const std::string> message;  // for those of the same shape behind it
 };
+
+// How far a request got.
+struct Progress {
+  std::vector<Assignment> placed;
+  std::optional<Board::Outcome> obstacle;  // what stopped it
+};
+
+// Places the gang, or these tasks of an array one after another as long as they fit.
+Progress place_all(Board& board, const Request& request, std::span<const std::string> tasks) {
+  Progress out;
+  size_t each = request.gang ? tasks.size() : 1;
+  for (; !tasks.empty(); tasks = tasks.subspan(each)) {
+    Board::Outcome outcome = board.place(request, tasks.first(each));
+    if (outcome.placed.empty()) {
+      out.obstacle = std::move(outcome);
+      break;
+    }
+    std::ranges::move(outcome.placed, std::back_inserter(out.placed));
+  }
+  return out;
+}
 
 // Walks the queue once. `visit` sees each request that waits, with the board as it stands then.
 template <class Visit>
@@ -248,12 +295,8 @@ Plan walk(const Snapshot& snapshot, const Policy& policy, Visit visit) {
       visit(request, board, outcome);
       out.waits.push_back({queued, std::make_shared<const std::string>(std::move(message))});
     };
-    if (!request.ready) {
-      wait("waits for the rest of its gang to stop");
-      continue;
-    }
-    if (request.not_before && *request.not_before > snapshot.now) {
-      wait(cat("failed before; tries again at ", format_instant(*request.not_before)));
+    if (std::string why = why_not_yet(request, snapshot.now); !why.empty()) {
+      out.waits.push_back({queued, std::make_shared<const std::string>(std::move(why))});
       continue;
     }
     bool cpu_only = request.demand.devices == 0;
@@ -270,13 +313,20 @@ Plan walk(const Snapshot& snapshot, const Policy& policy, Visit visit) {
       out.waits.push_back({queued, known->message});
       continue;
     }
-    Board::Outcome outcome = board.place(request);
-    if (!outcome.placed.empty()) {
-      out.decisions.push_back({request.job, std::move(outcome.placed)});
+    std::span<const std::string> tasks = request.tasks;
+    if (request.slots)
+      tasks = tasks.first(std::min(tasks.size(), static_cast<size_t>(*request.slots)));
+    Progress got = place_all(board, request, tasks);
+    if (!got.placed.empty()) out.decisions.push_back({request.job, std::move(got.placed)});
+    if (!got.obstacle) {
+      if (tasks.size() < request.tasks.size())
+        out.waits.push_back({queued, std::make_shared<const std::string>(why_no_more(request))});
       continue;
     }
+    const Board::Outcome& outcome = *got.obstacle;
     std::string reason = outcome.reason;
-    bool hopeless = outcome.hopeless || board.idle().place(request).placed.empty();
+    bool hopeless =
+        outcome.hopeless || board.idle().place(request, next_tasks(request)).placed.empty();
     bool keeps_devices = outcome.keeps_devices;
     wait(reason, outcome);
     // A job that cannot start whatever the others do keeps nothing from them.
@@ -311,7 +361,7 @@ Explanation explain(const Snapshot& snapshot, const Policy& policy, Rng, const s
           Request smaller = request;
           smaller.demand.devices = fewer;
           Board trial = board;
-          if (trial.place(smaller).placed.empty()) continue;
+          if (trial.place(smaller, next_tasks(smaller)).placed.empty()) continue;
           out.remedies.push_back(cat("with ", plural(fewer, "accelerator"), " instead of ",
                                      request.demand.devices, " it would start now"));
           break;
@@ -321,7 +371,7 @@ Explanation explain(const Snapshot& snapshot, const Policy& policy, Rng, const s
           any.demand.selector.model.clear();
           any.demand.selector.vendor.clear();
           Board trial = board;
-          if (!trial.place(any).placed.empty())
+          if (!trial.place(any, next_tasks(any)).placed.empty())
             out.remedies.emplace_back("with any model of accelerator it would start now");
         }
       });

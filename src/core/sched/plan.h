@@ -57,10 +57,15 @@ std::string describe(const Demand& demand);  // "2 accelerators", "a slice of 10
 struct Request {
   std::string job;  // "project/name"
   std::string project;
-  std::vector<std::string> tasks;  // all of a gang, in order of their index
+  std::vector<std::string> tasks;  // those that may start, in order of their index
+  bool gang = true;                // all of them at once or none; false: one by one
   Demand demand;                   // of each
   std::optional<Instant> not_before;
-  bool ready = true;  // false: a member of the gang still has to stop
+  bool failed_before = false;       // not_before is a back-off
+  bool ready = true;                // false: a member of the gang still has to stop
+  std::string blocked;              // why it may not start whatever is free; empty: it may
+  std::optional<int64_t> parallel;  // of an array: at most so many at a time
+  std::optional<int64_t> slots;     // and so many of them may start now
   bool operator==(const Request&) const = default;
 };
 using RequestPtr = std::shared_ptr<const Request>;

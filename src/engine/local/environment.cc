@@ -80,18 +80,4 @@ std::vector<std::string> make_environment(const SpecInput& input) {
   return env.take();
 }
 
-std::string make_host_name(const std::string& job, int64_t index) {
-  constexpr size_t kLimit = 63;  // of a label in DNS
-  std::string suffix = cat("-", index);
-  std::string out;
-  for (char c : lower(job)) {
-    bool plain = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
-    if (!plain && (out.empty() || out.back() == '-')) continue;
-    out += plain ? c : '-';
-  }
-  out.resize(std::min(out.size(), kLimit - suffix.size()));
-  while (!out.empty() && out.back() == '-') out.pop_back();
-  return (out.empty() ? "task" : out) + suffix;
-}
-
 }  // namespace tessera::local

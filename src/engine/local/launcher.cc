@@ -83,6 +83,7 @@ std::optional<StartFailure> Launcher::start(const Launch& launch, const TaskPtr&
   std::string host_name = make_host_name(launch.job, launch.index);
   std::string state = machine_.state_folder(container);
   Status prepared = write_etc(container, host_name);
+  if (prepared.ok()) prepared = introductions_.write_hostfile(launch, container);
   if (prepared.ok()) prepared = machine_.network.create_namespace(task->project, container);
   auto volumes = pin_volumes(launch.volumes, launch.host_paths, state + "/volumes");
   auto rootfs = snapshot.get();
@@ -220,9 +221,7 @@ Status Launcher::run(const Launch& launch, const TaskPtr& task, const std::vecto
   auto address = network.get();
   if (!created.ok()) return std::move(created).error();
   if (!address.ok()) return std::move(address).error();
-  if (!address->empty())
-    TRY_STATUS(append_file(machine_.state_folder(container) + "/hosts",
-                           cat(*address, "\t", host_name, "\n")));
+  TRY_STATUS(introductions_.introduce(launch, container, *address, host_name));
   machine_.tasks.update([&] { task->started = wall_now(); });  // before it can end
   TRY_STATUS(append_file(ready_path(container), ""));
   auto started = machine_.client.start(container);

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "engine/local/introductions.h"
 #include "engine/local/machine.h"
 #include "engine/local/spec.h"
 
@@ -24,7 +25,7 @@ inline bool is_away(const StartFailure& failure) {
 // Owned by the engine; methods are called on worker threads, for different containers at once.
 class Launcher {
  public:
-  explicit Launcher(Machine& machine) : machine_(machine) {}
+  explicit Launcher(Machine& machine) : machine_(machine), introductions_(machine) {}
 
   // nullopt: it runs. A failure has left nothing behind but its log folder; one because containerd
   // was away has left what the next launch of the same attempt goes on with.
@@ -55,6 +56,7 @@ class Launcher {
              const std::string& host_name);
 
   Machine& machine_;
+  Introductions introductions_;
   std::mutex mutex_;
   std::map<std::string, UserFiles> user_files_;  // by chain id, which always means the same files
 };

@@ -76,7 +76,7 @@ class LocalEngine final : public engine::Engine {
 
   Status ensure(const Launch& launch) override;
   Status stop(const TaskRef& ref, std::string_view signal, Millis grace) override;
-  Status signal(const TaskRef& ref, std::string_view signal) override;
+  Status signal(const TaskRef& ref, std::string_view signal, engine::Whom whom) override;
   Status remove(const TaskRef& ref) override;
   Status remove_logs(const std::string& task) override;
 
@@ -200,13 +200,13 @@ std::string LocalEngine::own_stop_signal(const Task& task) const {
   return parse_signal(named).ok() ? named : "SIGTERM";
 }
 
-Status LocalEngine::signal(const TaskRef& ref, std::string_view signal) {
+Status LocalEngine::signal(const TaskRef& ref, std::string_view signal, engine::Whom whom) {
   TRY_STATUS(machine_.tasks.check_attempt(ref));
   TRY(int number, parse_signal(signal));
   TaskPtr task = machine_.tasks.find(ref.task);
   if (!task || task->ref != ref || !is_running(task))
     return error(Code::kNotFound, cat("task ", ref.task, " does not run"));
-  return machine_.client.kill(task->container, {}, number, /*all=*/true);
+  return machine_.client.kill(task->container, {}, number, whom == engine::Whom::kAll);
 }
 
 Status LocalEngine::remove_container(const TaskPtr& task) {

@@ -80,6 +80,9 @@ List system_mounts(const SpecInput& input) {
   for (std::string_view name : {"hosts", "hostname", "resolv.conf"})
     out.push_back(
         mount(cat("/etc/", name), "bind", cat(input.etc_folder, "/", name), {"rbind", "rprivate"}));
+  if (!input.launch.gang.tasks.empty())
+    out.push_back(mount("/etc/tessera/hostfile", "bind", cat(input.etc_folder, "/hostfile"),
+                        {"rbind", "rprivate", "ro"}));
   return out;
 }
 

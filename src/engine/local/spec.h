@@ -43,7 +43,6 @@ std::vector<std::string> make_environment(const SpecInput& input);
 Value make_exec_process(const Value& container_spec, const engine::ExecRequest& request,
                         const std::optional<User>& user);
 
-// "job-3": a valid host name of at most 63 characters.
-std::string make_host_name(const std::string& job, int64_t index);
+using api::make_host_name;
 
 }  // namespace tessera::local

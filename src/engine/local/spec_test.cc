@@ -140,13 +140,6 @@ TEST(Environment, TellsOfDevices) {
   EXPECT_EQ(with.env("TESSERA_ACCELERATOR_COMPUTE_PERCENT"), "30,100");
 }
 
-TEST(HostName, IsAlwaysValid) {
-  EXPECT_EQ(make_host_name("train", 3), "train-3");
-  EXPECT_EQ(make_host_name("My_Job.v2", 0), "my-job-v2-0");
-  EXPECT_EQ(make_host_name("---", 1), "task-1");
-  EXPECT_EQ(make_host_name(std::string(100, 'x'), 12).size(), 63u);
-}
-
 TEST(Spec, Limits) {
   Value spec = Case{}.spec();
   EXPECT_EQ(number(spec, {"linux", "resources", "cpu", "quota"}), 150'000);

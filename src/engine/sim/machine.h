@@ -54,6 +54,7 @@ class Machine {
   std::vector<Running> list() const;
   Status ensure(const Launch& launch);
   Status stop(const TaskRef& ref, std::string_view signal, Millis grace);
+  // A simulated container has one process: whom a signal is for makes no difference.
   Status signal(const TaskRef& ref, std::string_view signal);
   Status remove(const TaskRef& ref);
   Status remove_logs(const std::string& task);

@@ -150,7 +150,7 @@ Status SimEngine::stop(const TaskRef& ref, std::string_view signal, Millis grace
   return call(ref.task, [&] { return machine_->stop(ref, signal, grace); });
 }
 
-Status SimEngine::signal(const TaskRef& ref, std::string_view signal) {
+Status SimEngine::signal(const TaskRef& ref, std::string_view signal, Whom) {
   return call(ref.task, [&] { return machine_->signal(ref, signal); });
 }
 

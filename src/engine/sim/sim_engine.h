@@ -32,7 +32,7 @@ class SimEngine : public Engine {
   std::optional<TaskRef> owner(int64_t) override { return std::nullopt; }
   Status ensure(const Launch& launch) override;
   Status stop(const TaskRef& ref, std::string_view signal, Millis grace) override;
-  Status signal(const TaskRef& ref, std::string_view signal) override;
+  Status signal(const TaskRef& ref, std::string_view signal, Whom whom) override;
   Status remove(const TaskRef& ref) override;
   Status remove_logs(const std::string& task) override;
 

@@ -135,7 +135,7 @@ TEST(SimProgram, KnowsSignalsByNameAndNumber) {
   Bench bench;
   bench.ensure(bench.launch("a", {"loop"}));
   bench.world.advance(Millis{1000});
-  Status refused = bench.engine->signal({"a", 1}, "SIGNOTHING");
+  Status refused = bench.engine->signal({"a", 1}, "SIGNOTHING", Whom::kAll);
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, Code::kInvalid);
 }
