@@ -2,7 +2,7 @@
 // Job: what a user asked for. Task: one container instance of it, with its attempts.
 
 #include "api/batch.h"
-#include "api/metadata.h"
+#include "api/container.h"
 
 namespace tessera::api {
 
@@ -87,8 +87,10 @@ struct Resources {
   std::optional<AcceleratorSelector> accelerator;
   std::optional<MilliCpu> cpus;
   std::optional<MiB> memory;
+  std::optional<MiB> swap;
   std::optional<MiB> shm;
   std::optional<int64_t> pids;
+  std::string cpuset;
 
   bool operator==(const Resources&) const = default;
   static constexpr std::string_view kTypeName = "Resources";
@@ -111,10 +113,15 @@ struct Resources {
         field("memory", &Resources::memory,
               "Memory limit; the fair part of the node for its accelerators when empty.",
               {.minimum = 6, .example = "64Gi"}),
+        field("swap", &Resources::swap, "Swap space beside the memory; none when empty.",
+              {.minimum = 0, .example = "4Gi"}),
         field("shm", &Resources::shm, "Size of /dev/shm; half of the memory when empty.",
               {.minimum = 1, .example = "16Gi"}),
         field("pids", &Resources::pids, "Most processes and threads; 32768 when empty.",
-              {.minimum = 1, .maximum = 4'194'304}));
+              {.minimum = 1, .maximum = 4'194'304}),
+        field("cpuset", &Resources::cpuset,
+              "Only on these CPUs of the node, as numbers and ranges; any when empty.",
+              {.maximum = 256, .example = "0-3,8"}));
   }
 };
 static_assert(schema::complete<Resources>());
@@ -141,25 +148,6 @@ struct Volume {
 };
 static_assert(schema::complete<Volume>());
 
-struct SecretEnv {
-  std::string name;
-  std::string secret;
-  std::string key;
-
-  bool operator==(const SecretEnv&) const = default;
-  static constexpr std::string_view kTypeName = "SecretEnv";
-  static constexpr auto fields() {
-    return std::tuple(
-        field("name", &SecretEnv::name, "Environment variable to set.",
-              {.required = true, .format = schema::Format::kEnvName, .example = "HF_TOKEN"}),
-        field("secret", &SecretEnv::secret, "Name of the Secret in the same project.",
-              {.required = true, .format = schema::Format::kName}),
-        field("key", &SecretEnv::key, "Which of the secret's values.",
-              {.required = true, .example = "token"}));
-  }
-};
-static_assert(schema::complete<SecretEnv>());
-
 // What Linux takes as one argument or environment variable (MAX_ARG_STRLEN, execve(2)).
 inline constexpr int64_t kArgumentLimit = 131'072;
 
@@ -170,6 +158,8 @@ struct JobSpec {
   std::map<std::string, std::string> env;
   std::string workingDir;
   std::string user;
+  std::vector<std::string> groups;
+  bool init = false;
   Resources resources;
   int64_t replicas = 1;
   std::optional<Rendezvous> rendezvous;
@@ -183,14 +173,24 @@ struct JobSpec {
   int64_t retries = 0;
   bool requeue = false;
   Millis backoff{10'000};
+  RestartPolicy restartPolicy = RestartPolicy::kNever;
   std::string stopSignal;
   Millis stopGrace{30'000};
   std::vector<Volume> volumes;
-  std::vector<SecretEnv> secrets;
+  std::vector<TmpfsMount> tmpfs;
+  std::vector<DeviceMapping> devices;
+  std::vector<Ulimit> ulimits;
+  std::vector<SecretUse> secrets;
+  NetworkSettings network;
+  std::vector<Port> ports;
+  bool publishAll = false;
+  SecuritySettings security;
+  std::optional<HealthCheck> healthCheck;
   bool tty = false;
   bool stdin_ = false;
   bool slurmEnv = false;
   PullPolicy pullPolicy = PullPolicy::kIfNotPresent;
+  std::string platform;
   std::optional<Millis> removeAfter;
 
   bool operator==(const JobSpec&) const = default;
@@ -210,6 +210,11 @@ struct JobSpec {
               {.format = schema::Format::kAbsolutePath}),
         field("user", &JobSpec::user, "user[:group], names or numbers; the image's when empty.",
               {.maximum = 256, .example = "1000:1000"}),
+        field("groups", &JobSpec::groups, "Further groups of the user, names or numbers.",
+              {.maximum = 64, .value_maximum = 256, .example = "video"}),
+        field("init", &JobSpec::init,
+              "Process 1 is a small init that passes signals on and collects dead children, the "
+              "program its child."),
         field("resources", &JobSpec::resources, "What each replica holds while it runs."),
         field("replicas", &JobSpec::replicas,
               "Equal tasks that start together or not at all (a gang).",
@@ -236,13 +241,18 @@ struct JobSpec {
         field("endWarning", &JobSpec::endWarning,
               "A signal before the maximum runtime ends, for a checkpoint."),
         field("retries", &JobSpec::retries, "How often a failed attempt is tried again.",
-              {.minimum = 0, .maximum = 100}),
+              {.minimum = 0, .maximum = 1'000}),
         field("requeue", &JobSpec::requeue,
               "Run it again when its node or container was lost or it was preempted, without "
               "counting that as a failure."),
         field("backoff", &JobSpec::backoff,
-              "Wait before the first retry; doubled for each further one, at most an hour.",
+              "Wait before the first retry; doubled for each further one, at most an hour (a "
+              "minute under a restartPolicy).",
               {.minimum = 0, .maximum = 3'600'000, .example = "10s"}),
+        field("restartPolicy", &JobSpec::restartPolicy,
+              "Never: only retries count. OnFailure: a program that has run and failed, or was "
+              "lost in a reboot, is started again without limit. Always: also one that ended by "
+              "itself. A stop ends all of them."),
         field("stopSignal", &JobSpec::stopSignal,
               "First signal of a stop; the image's or SIGTERM when empty.",
               {.maximum = 16, .example = "SIGUSR1"}),
@@ -250,13 +260,28 @@ struct JobSpec {
               "Time between the stop signal and SIGKILL, for a checkpoint.",
               {.minimum = 0, .maximum = 86'400'000, .example = "2m"}),
         field("volumes", &JobSpec::volumes, "Folders of the node to mount.", {.maximum = 64}),
-        field("secrets", &JobSpec::secrets, "Values of secrets as environment variables.",
+        field("tmpfs", &JobSpec::tmpfs, "Empty folders in memory.", {.maximum = 64}),
+        field("devices", &JobSpec::devices, "Devices of the node that are no accelerators.",
               {.maximum = 64}),
+        field("ulimits", &JobSpec::ulimits, "Limits of each process.", {.maximum = 16}),
+        field("secrets", &JobSpec::secrets,
+              "Values of secrets, as environment variables or as files in memory.",
+              {.maximum = 64}),
+        field("network", &JobSpec::network, "Its network and names."),
+        field("ports", &JobSpec::ports, "Ports of the program to publish on the node.",
+              {.maximum = 256}),
+        field("publishAll", &JobSpec::publishAll,
+              "Publish each port that the image exposes, on free ports of 127.0.0.1."),
+        field("security", &JobSpec::security, "Rights beyond and below the usual ones."),
+        field("healthCheck", &JobSpec::healthCheck,
+              "How to see that it is well; the image's when empty."),
         field("tty", &JobSpec::tty, "Give the container a terminal."),
         field("stdin", &JobSpec::stdin_, "Keep the container's standard input open for attach."),
         field("slurmEnv", &JobSpec::slurmEnv,
               "Set SLURM_JOB_ID, SLURM_ARRAY_TASK_ID and their like, as a batch script expects."),
         field("pullPolicy", &JobSpec::pullPolicy, "When to ask the registry for the image."),
+        field("platform", &JobSpec::platform, "Platform of the image; must be the node's.",
+              {.maximum = 64, .example = "linux/amd64"}),
         field("removeAfter", &JobSpec::removeAfter,
               "Delete the finished job and its logs after this time; kept when empty.",
               {.minimum = 0, .example = "1h"}));
@@ -293,6 +318,8 @@ struct JobStatus {
   int64_t attempts = 0;
   std::string node;
   std::vector<std::string> accelerators;
+  ContainerHealth health = ContainerHealth::kNone;
+  std::vector<Port> ports;
   std::optional<Instant> startTime;
   std::optional<Instant> endTime;
 
@@ -315,6 +342,8 @@ struct JobStatus {
         field("attempts", &JobStatus::attempts, "Attempts so far."),
         field("node", &JobStatus::node, "Node of the first task."),
         field("accelerators", &JobStatus::accelerators, "Devices that the job holds now, by UUID."),
+        field("health", &JobStatus::health, "What its health checks say, the worst replica's."),
+        field("ports", &JobStatus::ports, "Where its ports are published now."),
         field("startTime", &JobStatus::startTime, "When the current attempt began to run."),
         field("endTime", &JobStatus::endTime, "When it ended."));
   }
@@ -386,6 +415,8 @@ struct Task {
   int64_t failures = 0;
   int64_t requeues = 0;
   StopIntent stopIntent = StopIntent::kNone;
+  ContainerHealth health = ContainerHealth::kNone;
+  std::vector<Port> ports;
   std::optional<Instant> notBefore;
   std::optional<Instant> stopAt;
   std::optional<Instant> warnAt;
@@ -414,10 +445,14 @@ struct Task {
         field("memory", &Task::memory, "Memory that it holds."),
         field("exitCode", &Task::exitCode,
               "Exit code of the last attempt; 128 + signal when a signal ended it."),
-        field("failures", &Task::failures, "Failed attempts so far, against spec.retries."),
+        field("failures", &Task::failures,
+              "Failed attempts so far, against spec.retries; under a restartPolicy since it last "
+              "ran well."),
         field("requeues", &Task::requeues,
               "How often it went back to the queue without a failure (spec.requeue)."),
         field("stopIntent", &Task::stopIntent, "Where it goes once it has stopped."),
+        field("health", &Task::health, "What the health checks of its container say."),
+        field("ports", &Task::ports, "Where its ports are published on the node."),
         field("notBefore", &Task::notBefore,
               "Not placed before this time: back-off, spec.startAfter or a dependency's delay."),
         field("stopAt", &Task::stopAt, "When its maximum runtime ends."),

@@ -3,7 +3,7 @@
 // User and Token are in api/accounts.h.
 
 #include "api/accounts.h"
-#include "api/metadata.h"
+#include "api/container.h"
 
 namespace tessera::api {
 
@@ -26,6 +26,7 @@ struct ProjectSpec {
   Quota quota;
   std::vector<std::string> hostPaths;
   std::map<std::string, ProjectRole> members;
+  Privileges privileges;
 
   bool operator==(const ProjectSpec&) const = default;
   static constexpr std::string_view kTypeName = "ProjectSpec";
@@ -42,7 +43,9 @@ struct ProjectSpec {
             "secrets and this list).",
             {.maximum = 1024,
              .key_format = schema::Format::kName,
-             .example = "{ana: maintainer, wei: viewer}"}));
+             .example = "{ana: maintainer, wei: viewer}"}),
+        field("privileges", &ProjectSpec::privileges,
+              "What its jobs may have that reaches beyond their containers."));
   }
 };
 static_assert(schema::complete<ProjectSpec>());
@@ -60,6 +63,9 @@ struct Project {
 };
 static_assert(schema::complete<Project>());
 
+// The key of a secret's data that holds a docker config.json: the project's pulls log in with it.
+inline constexpr std::string_view kRegistryLoginKey = ".dockerconfigjson";
+
 struct Secret {
   Metadata metadata;
   std::map<std::string, std::string> data;
@@ -68,7 +74,10 @@ struct Secret {
   static constexpr std::string_view kTypeName = "Secret";
   static constexpr auto fields() {
     return std::tuple(field("metadata", &Secret::metadata, "Name, project, labels."),
-                      field("data", &Secret::data, "The values by key. Written, never shown.",
+                      field("data", &Secret::data,
+                            "The values by key. Written, never shown. What stands under "
+                            ".dockerconfigjson is a docker config.json whose logins are used for "
+                            "the project's pulls.",
                             {.secret = true, .maximum = 64, .value_maximum = 1 << 20}));
   }
 };

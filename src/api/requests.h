@@ -142,6 +142,42 @@ struct ExecQuery {
 };
 static_assert(schema::complete<ExecQuery>());
 
+// The stream is as of ExecQuery: the tar archive on channel 0 into the container, on channel 1 out
+// of it, the reason of a failure on channel 2.
+struct FilesQuery {
+  std::string path;
+  bool into = false;
+  int64_t index = 0;
+
+  bool operator==(const FilesQuery&) const = default;
+  static constexpr std::string_view kTypeName = "FilesQuery";
+  static constexpr auto fields() {
+    return std::tuple(
+        field("path", &FilesQuery::path,
+              "File or folder in the container; of a folder that ends in '/.' only the contents.",
+              {.required = true, .format = schema::Format::kAbsolutePath}),
+        field("into", &FilesQuery::into, "Write to it instead of reading it."),
+        field("index", &FilesQuery::index, "Which replica.", {.minimum = 0}));
+  }
+};
+static_assert(schema::complete<FilesQuery>());
+
+// The stream is as of ExecQuery: channel 0 to the port, channel 1 from it.
+struct PortForwardQuery {
+  int64_t port = 0;
+  int64_t index = 0;
+
+  bool operator==(const PortForwardQuery&) const = default;
+  static constexpr std::string_view kTypeName = "PortForwardQuery";
+  static constexpr auto fields() {
+    return std::tuple(
+        field("port", &PortForwardQuery::port, "TCP port that a program in the container has.",
+              {.required = true, .minimum = 1, .maximum = 65535}),
+        field("index", &PortForwardQuery::index, "Which replica.", {.minimum = 0}));
+  }
+};
+static_assert(schema::complete<PortForwardQuery>());
+
 struct ExitStatus {
   int64_t exitCode = 0;
   std::string message;

@@ -129,6 +129,21 @@ inline constexpr Route<ExecQuery, Nothing, Nothing> kAttachJob{
     "Connects to the standard streams of a task's own program.",
     Shape::kWebSocket};
 
+inline constexpr Route<FilesQuery, Nothing, Nothing> kJobFiles{
+    "jobFiles",
+    Method::kGet,
+    JOBS "/{name}/files",
+    Permission::kRunJobs,
+    "Copies files out of a task's container or into it, with the rights of its user.",
+    Shape::kWebSocket};
+inline constexpr Route<PortForwardQuery, Nothing, Nothing> kForwardPort{
+    "forwardPort",
+    Method::kGet,
+    JOBS "/{name}/portforward",
+    Permission::kRunJobs,
+    "Connects to a port of a program in a task's container.",
+    Shape::kWebSocket};
+
 inline constexpr Route<ListQuery, Nothing, ListOf<Event>> kListAllEvents{
     "listAllEvents", Method::kGet, "/api/v1/events", Permission::kViewCluster,
     "Events of the cluster and of all projects that the caller may see."};
@@ -244,7 +259,7 @@ inline constexpr const RouteInfo* kAll[] = {
     &kHealthz,        &kReadyz,        &kOpenApi,     &kVersion,        &kListAllJobs,
     &kListJobs,       &kCreateJob,     &kGetJob,      &kReplaceJob,     &kPatchJob,
     &kDeleteJob,      &kStopJob,       &kSignalJob,   &kListTasks,      &kWhy,
-    &kJobLogs,        &kExecJob,       &kAttachJob,   &kListAllEvents,  &kListEvents,
+    &kJobLogs,        &kExecJob,       &kAttachJob, &kJobFiles, &kForwardPort,  &kListAllEvents,  &kListEvents,
     &kListSecrets,    &kCreateSecret,  &kGetSecret,   &kReplaceSecret,  &kDeleteSecret,
     &kListProjects,   &kCreateProject, &kGetProject,  &kReplaceProject, &kDeleteProject,
     &kWhoAmI,         &kListUsers,     &kCreateUser,  &kGetUser,        &kReplaceUser,

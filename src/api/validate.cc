@@ -146,16 +146,17 @@ Status validate(const Job& job) {
   if ((job.spec.tty || job.spec.stdin_) && job.spec.replicas > 1)
     return error(Code::kInvalid, "a gang cannot share one terminal or standard input",
                  "spec.replicas");
-  std::set<std::string> targets;
-  for (size_t i = 0; i < job.spec.volumes.size(); ++i)
-    if (!targets.insert(job.spec.volumes[i].target).second)
-      return error(Code::kInvalid, cat(quoted(job.spec.volumes[i].target), " is mounted twice"),
-                   cat("spec.volumes[", i, "].target"));
-  return Ok;
+  return validate_container(job.spec);
 }
 
 Status validate(const Project& project) {
-  return check_name(project.metadata, true);
+  TRY_STATUS(check_name(project.metadata, true));
+  const std::vector<std::string>& granted = project.spec.privileges.capabilities;
+  for (size_t i = 0; i < granted.size(); ++i)
+    if (auto known = canonical_capability(granted[i]); !known.ok())
+      return error(Code::kInvalid, known.error().message,
+                   cat("spec.privileges.capabilities[", i, "]"), known.error().hint);
+  return Ok;
 }
 
 Status validate(const Secret& secret) {

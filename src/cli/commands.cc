@@ -13,6 +13,8 @@ std::vector<Command> commands(std::vector<Command> more) {
       logs_command(),
       exec_command(),
       attach_command(),
+      cp_command(),
+      port_forward_command(),
       stop_command(),
       signal_command(),
       wait_command(),

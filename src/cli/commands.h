@@ -8,7 +8,7 @@ namespace tessera::cli {
 // In the order of the help. `more` are added behind those of this library.
 std::vector<Command> commands(std::vector<Command> more);
 
-// job_run.cc, job_list.cc, job_logs.cc, job_control.cc, job_session.cc
+// job_run.cc, job_list.cc, job_logs.cc, job_control.cc, job_session.cc, job_copy.cc, job_port.cc
 Command run_command();
 Command submit_command();
 Command ps_command();
@@ -16,6 +16,8 @@ Command queue_command();
 Command logs_command();
 Command exec_command();
 Command attach_command();
+Command cp_command();
+Command port_forward_command();
 Command stop_command();
 Command signal_command();
 Command wait_command();

@@ -39,7 +39,7 @@ TEST(Completion, KnowsCommandsFlagsValuesAndNames) {
       {"run --pull ", {"missing", "always", "never"}},
       {"run --env-file ", {}},
       {"run -it --name x im", {"image-1", "image-2"}},
-      {"run --priv", {}},
+      {"run --sysc", {}},
       {"run busybox --", {}},
       {"exec job-1 ", {}},
       {"ps --project ", {"project-1", "project-2"}},

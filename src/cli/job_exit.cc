@@ -13,7 +13,7 @@ constexpr int kCancelledExit = 143;
 
 // The runtime tells only in words why a program could not be started.
 int start_failure_code(std::string_view message) {
-  for (std::string_view words : {"not found", "no such file", "no program"})
+  for (std::string_view words : {"not found", "no such file", "has no program"})
     if (contains_ignoring_case(message, words)) return kNotFoundExit;
   for (std::string_view words : {"permission denied", "exec format error", "is a directory"})
     if (contains_ignoring_case(message, words)) return kCannotRunExit;
@@ -34,7 +34,10 @@ int exit_code_of(const api::Job& job) {
 
 std::string ending_of(const api::Job& job) {
   const api::JobStatus& status = job.status;
-  if (status.phase == api::Phase::kSucceeded || status.reason == api::Reason::kExitCode) return {};
+  if (status.phase == api::Phase::kSucceeded) return {};
+  // As under docker, the program speaks for itself; unless more is known of its end than its code.
+  bool explained = status.message.find("; ") != std::string::npos;
+  if (status.reason == api::Reason::kExitCode && !explained) return {};
   std::string_view reason = enum_names(status.reason)[static_cast<size_t>(status.reason)];
   std::string out = cat("job ", job.metadata.name,
                         status.phase == api::Phase::kCancelled ? " was cancelled" : " failed");

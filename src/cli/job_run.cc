@@ -1,6 +1,8 @@
 // run: submits a job and, in the foreground, stays with it to its end.
 
+#include <grp.h>
 #include <poll.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/text.h"
@@ -29,7 +31,19 @@ RunInputs process_inputs() {
   out.environment = client::process_environment();
   out.read_file = [](const std::string& path) { return read_file(path, kEnvFileLimit); };
   out.folder = current_folder();
+  if (::getuid() == 0) return out;
+  out.user = cat(::getuid(), ":", ::getgid());
+  std::vector<gid_t> groups(static_cast<size_t>(std::max(0, ::getgroups(0, nullptr))));
+  int count = ::getgroups(static_cast<int>(groups.size()), groups.data());
+  for (int i = 0; i < count; ++i) out.groups.push_back(cat(groups[static_cast<size_t>(i)]));
   return out;
+}
+
+// Docker's scripts wait for this file, or take it for a sign that the container is theirs.
+Status check_cidfile(const std::string& path) {
+  if (path.empty() || !exists(path)) return Ok;
+  return error(Code::kAlreadyExists, cat(path, " exists already"), Args::label("cidfile"),
+               "remove it if no job is known by it");
 }
 
 bool fits(const api::AcceleratorStatus& device, const api::AcceleratorSelector& wanted) {
@@ -142,7 +156,10 @@ class Foreground {
       if (session.error().code != Code::kConflict) context_.console.note(session.error().text());
       return;
     }
-    PumpOptions options{.input = true, .output = false, .tty = plan_.job.spec.tty};
+    PumpOptions options{.input = true,
+                        .output = false,
+                        .tty = plan_.job.spec.tty,
+                        .detach_keys = plan_.detach_keys};
     if (options.tty) {
       options.signals = &signals_;
       return take_session_end(pump(**session, context_.console, options));
@@ -225,12 +242,16 @@ Result<int> run(Context& context, const Args& args) {
   if (session && !context.console.in_is_terminal())
     return error(Code::kInvalid, "the input is not a terminal", Args::label("tty"),
                  "leave out -t to send it a file or a pipe");
+  TRY_STATUS(check_cidfile(plan.cidfile));
   if (plan.all_gpus) TRY_STATUS(resolve_all_gpus(context, plan.job));
   // From here on, so that a Ctrl-C never leaves a job behind that nobody was told about.
   std::optional<Signals> signals;
   if (!plan.detach) signals.emplace(std::initializer_list<int>{SIGINT, SIGTERM, SIGHUP, SIGWINCH});
   auto job = create_job(context, context.settings.project, plan.job);
   if (!job.ok()) return std::move(job).error();
+  if (!plan.cidfile.empty())
+    if (Status written = write_file(plan.cidfile, job->metadata.name); !written.ok())
+      context.console.note(cat("job ", job->metadata.name, ": ", written.error().text()));
   if (plan.detach) {
     context.console.print(cat(job->metadata.name, "\n"));
     return 0;

@@ -2,10 +2,12 @@
 
 #include "base/text.h"
 #include "cli/commands.h"
+#include "cli/flag_values.h"
 #include "cli/job_exit.h"
 #include "cli/job_find.h"
 #include "cli/job_watch.h"
 #include "cli/objects.h"
+#include "cli/run_container.h"
 #include "cli/schema_doc.h"
 #include "cli/session_pump.h"
 
@@ -51,16 +53,21 @@ Status await_start(Context& context, const std::string& name) {
 // Opens the session of the route and stays in it. Signals are held back before the connection makes
 // its thread: one that had them would end the process, with the terminal left raw.
 template <class R>
-Result<int> converse(Context& context, const R& route, const std::string& job,
+Result<int> converse(Context& context, const R& route, const Args& args, const std::string& job,
                      const api::ExecQuery& query) {
   TRY_STATUS(need_terminal(context, query.tty, query.stdin_));
+  std::string keys;
+  TRY_STATUS(with_value(args, "detach-keys", parse_detach_keys,
+                        [&](std::string bytes) { keys = std::move(bytes); }));
   TRY_STATUS(await_start(context, job));
   Signals signals({SIGTERM, SIGHUP, SIGINT, SIGWINCH});
   TRY(auto session, context.client.open(route, context.path(job), query));
-  return exit_of(
-      context, job,
-      pump(*session, context.console,
-           {.input = query.stdin_, .tty = query.tty && query.stdin_, .signals = &signals}));
+  return exit_of(context, job,
+                 pump(*session, context.console,
+                      {.input = query.stdin_,
+                       .tty = query.tty && query.stdin_,
+                       .detach_keys = keys,
+                       .signals = &signals}));
 }
 
 Result<int> exec(Context& context, const Args& args) {
@@ -83,14 +90,14 @@ Result<int> exec(Context& context, const Args& args) {
     if (!number) return error(Code::kInvalid, cat(quoted(index), " is not a number"), "--index");
     query.index = *number;
   }
-  return converse(context, routes::kExecJob, job, query);
+  return converse(context, routes::kExecJob, args, job, query);
 }
 
 Result<int> attach(Context& context, const Args& args) {
   TRY(std::string name, find_job(context, args.operands[0]));
   TRY(api::Job job, context.client.call(routes::kGetJob, context.path(name)));
   bool input = job.spec.stdin_ && !args.has("no-stdin");
-  return converse(context, routes::kAttachJob, name, {.tty = job.spec.tty, .stdin_ = input});
+  return converse(context, routes::kAttachJob, args, name, {.tty = job.spec.tty, .stdin_ = input});
 }
 
 }  // namespace
@@ -106,7 +113,8 @@ Command exec_command() {
                     {"user", 'u', "USER[:GROUP]", schema_doc(type, "user"), {}},
                     {"workdir", 'w', "FOLDER", schema_doc(type, "workingDir"), {}},
                     {"env", 'e', "NAME[=VALUE]", "Environment variables.", {}, true},
-                    {"index", 0, "N", schema_doc(type, "index"), {}}},
+                    {"index", 0, "N", schema_doc(type, "index"), {}},
+                    detach_keys_flag()},
           .run = exec,
           .least = 2,
           .most = kAnyNumber,
@@ -122,7 +130,7 @@ Command attach_command() {
           .details =
               "Ctrl-p ctrl-q detaches from a job that was started with -it; what came before "
               "is in 'tessera logs'.",
-          .flags = {{"no-stdin", 0, "", "Only watch.", {}}},
+          .flags = {{"no-stdin", 0, "", "Only watch.", {}}, detach_keys_flag()},
           .run = attach,
           .least = 1,
           .most = 1,

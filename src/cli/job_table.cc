@@ -22,6 +22,23 @@ std::string command_text(const api::JobSpec& spec) {
   return cat("\"", shortened(join(words, " "), kCommandWidth), "\"");
 }
 
+// As docker has it behind the status.
+std::string health_text(api::ContainerHealth health) {
+  std::string word = lower(enum_names(health)[static_cast<size_t>(health)]);
+  if (word.empty()) return {};
+  return cat(" (", health == api::ContainerHealth::kStarting ? "health: " : "", word, ")");
+}
+
+// "127.0.0.1:8888->80/tcp"; what others than the node itself can reach says so (F4).
+std::string ports_text(const std::vector<api::Port>& ports) {
+  std::vector<std::string> out;
+  for (const api::Port& port : ports)
+    out.push_back(cat(port.hostAddress, ":", port.hostPort, "->", port.port, "/",
+                      enum_names(port.protocol)[static_cast<size_t>(port.protocol)],
+                      port.hostAddress.starts_with("127.") ? "" : " (open)"));
+  return or_dash(join(out, ", "));
+}
+
 std::string status_text(const api::Job& job, Instant now) {
   const api::JobStatus& status = job.status;
   std::string ended = status.endTime ? cat(long_age(now - *status.endTime), " ago") : "";
@@ -31,7 +48,8 @@ std::string status_text(const api::Job& job, Instant now) {
     case Phase::kStarting:
       return "Starting";
     case Phase::kRunning:
-      return status.startTime ? cat("Up ", long_age(now - *status.startTime)) : "Up";
+      return cat("Up", status.startTime ? cat(" ", long_age(now - *status.startTime)) : "",
+                 health_text(status.health));
     case Phase::kStopping:
       return "Stopping";
     case Phase::kCancelled:
@@ -86,7 +104,8 @@ std::string user_of(const api::Job& job) {
 }  // namespace
 
 Table ps_table(const std::vector<api::Job>& jobs, Instant now, bool with_project) {
-  Table table{.headers = {"NAME", "IMAGE", "COMMAND", "CREATED", "STATUS", "GPUS", "NODE"}};
+  Table table{
+      .headers = {"NAME", "IMAGE", "COMMAND", "CREATED", "STATUS", "PORTS", "GPUS", "NODE"}};
   if (with_project) table.headers.insert(table.headers.begin(), "PROJECT");
   for (const api::Job& job : jobs) {
     std::vector<std::string> row = {name_of(job),
@@ -94,6 +113,7 @@ Table ps_table(const std::vector<api::Job>& jobs, Instant now, bool with_project
                                     command_text(job.spec),
                                     cat(long_age(now - job.metadata.creationTimestamp), " ago"),
                                     cat(trim(status_text(job, now)), progress_of(job)),
+                                    ports_text(job.status.ports),
                                     gpus_text(job.spec),
                                     or_dash(job.status.node)};
     if (with_project) row.insert(row.begin(), job.metadata.project);

@@ -51,37 +51,69 @@ Result<api::Volume> parse_volume(std::string_view text, const std::string& folde
   return volume;
 }
 
-Result<api::Volume> parse_mount(std::string_view text) {
-  TRY(std::vector<std::string> fields, parse_csv_record(text));
-  api::Volume volume;
+namespace {
+
+struct MountWords {
   std::string type = "volume";  // docker's default
+  api::Volume volume;
+  api::TmpfsMount tmpfs;
+  bool sized = false;  // has a tmpfs- key
+};
+
+Status take_word(const std::string& key, const std::string& value, MountWords& words) {
+  if (key == "type") {
+    words.type = value;
+  } else if (key == "source" || key == "src") {
+    words.volume.source = value;
+  } else if (key == "target" || key == "destination" || key == "dst") {
+    words.volume.target = words.tmpfs.target = value;
+  } else if (key == "readonly" || key == "ro") {
+    if (value != "true" && value != "false" && value != "1" && value != "0")
+      return error(Code::kInvalid, cat(key, " must be true or false, not ", quoted(value)));
+    words.volume.readOnly = value == "true" || value == "1";
+  } else if (key == "tmpfs-size") {
+    TRY(MiB size, parse_docker_memory(value));
+    words.tmpfs.size = size;
+    words.sized = true;
+  } else if (key == "tmpfs-mode") {
+    TRY(words.tmpfs.mode, parse_mode(value));
+    words.sized = true;
+  } else if (key == "bind-propagation") {
+    if (value != "rprivate")
+      return error(Code::kInvalid, cat("propagation ", quoted(value), " is not offered"), {},
+                   "mounts are rprivate");
+  } else if (key != "consistency") {  // a hint for a Mac
+    return error(Code::kInvalid, cat("key ", quoted(key), " is not offered"), {},
+                 "keys are type, source, target, readonly, tmpfs-size and tmpfs-mode");
+  }
+  return Ok;
+}
+
+}  // namespace
+
+Result<std::variant<api::Volume, api::TmpfsMount>> parse_mount(std::string_view text) {
+  using Mount = std::variant<api::Volume, api::TmpfsMount>;
+  TRY(std::vector<std::string> fields, parse_csv_record(text));
+  MountWords words;
   for (const std::string& field : fields) {
     size_t equals = field.find('=');
-    std::string key = lower(field.substr(0, equals));
     std::string value = equals == std::string::npos ? "true" : field.substr(equals + 1);
-    if (key == "type") {
-      type = value;
-    } else if (key == "source" || key == "src") {
-      volume.source = value;
-    } else if (key == "target" || key == "destination" || key == "dst") {
-      volume.target = value;
-    } else if (key == "readonly" || key == "ro") {
-      if (value != "true" && value != "false" && value != "1" && value != "0")
-        return error(Code::kInvalid, cat(key, " must be true or false, not ", quoted(value)));
-      volume.readOnly = value == "true" || value == "1";
-    } else if (key != "consistency") {  // a hint for a Mac
-      return error(Code::kInvalid, cat("key ", quoted(key), " is not offered"), {},
-                   "keys are type, source, target, readonly");
-    }
+    TRY_STATUS(take_word(lower(field.substr(0, equals)), value, words));
   }
-  if (type != "bind")
-    return error(Code::kInvalid, cat("type ", quoted(type), " is not offered"), {},
-                 "write type=bind,source=/folder,target=/target");
-  if (volume.source.empty() || volume.target.empty())
-    return error(Code::kInvalid, "needs both source= and target=");
-  if (!volume.source.starts_with('/'))
-    return error(Code::kInvalid, cat("the source ", quoted(volume.source), " must begin with /"));
-  return volume;
+  if (words.volume.target.empty()) return error(Code::kInvalid, "needs target=");
+  if (words.type == "tmpfs") {
+    if (!words.volume.source.empty())
+      return error(Code::kInvalid, "a tmpfs is empty at first: it has no source");
+    return Mount(std::move(words.tmpfs));
+  }
+  if (words.type != "bind")
+    return error(Code::kInvalid, cat("type ", quoted(words.type), " is not offered"), {},
+                 "write type=bind,source=/folder,target=/target, or type=tmpfs,target=/target");
+  if (words.sized) return error(Code::kInvalid, "tmpfs- keys are for type=tmpfs");
+  if (!words.volume.source.starts_with('/'))
+    return error(Code::kInvalid,
+                 cat("the source ", quoted(words.volume.source), " must begin with /"));
+  return Mount(std::move(words.volume));
 }
 
 }  // namespace tessera::cli

@@ -10,6 +10,7 @@
 #include "cli/kubernetes/resources.h"
 #include "cli/objects.h"
 #include "cli/refusals.h"
+#include "cli/run_flags.h"
 #include "cli/schema_doc.h"
 #include "cli/slurm/directives.h"
 #include "core/lifecycle.h"
@@ -136,11 +137,27 @@ std::string reference_cli(std::span<const Command> commands) {
     if (!command.details.empty()) out += cat(replace_all(command.details, "\n", " "), "\n\n");
     out += cat(flags_table(command), "\n");
   }
-  out += "## docker's flags that run refuses\n\n| flag | reason |\n| --- | --- |\n";
+  return out;
+}
+
+std::string reference_docker_flags() {
+  auto table = [](const std::vector<Flag>& flags) {
+    std::string out = "| flag | meaning |\n| --- | --- |\n";
+    for (const Flag& flag : flags)
+      out += cat("| `", cell(trim(flag_heading(flag))), "` | ", cell(flag.doc), " |\n");
+    return out;
+  };
+  std::string out =
+      cat("# docker's flags\n\n", kGenerated,
+          "`tessera run` knows each flag of `docker run`: it works as below, or it is "
+          "refused by name with the reason.\nNothing is ignored.\n\n## What works\n\n",
+          table(docker_flags()), "\n## What is refused\n\n");
+  out += "| flag | reason |\n| --- | --- |\n";
   for (const Refusal& row : refusals())
     out += cat("| `--", row.name, "`", row.letter ? cat(", `-", row.letter, "`") : std::string(),
                row.harmless.empty() ? "" : cat(" (other than `", row.harmless, "`)"), " | ",
                cell(row.reason), " |\n");
+  out += cat("\n## What docker does not have\n\n", table(own_flags()));
   return out;
 }
 
@@ -194,6 +211,8 @@ Command reference_command(ListCommands list) {
       context.console.print(reference_api());
     else if (page == "cli")
       context.console.print(reference_cli(list()));
+    else if (page == "docker-flags")
+      context.console.print(reference_docker_flags());
     else if (page == "lifecycle")
       context.console.print(cat("# Lifecycle of a task\n\n", kGenerated, "```mermaid\n",
                                 core::lifecycle_diagram(), "```\n"));
@@ -203,11 +222,11 @@ Command reference_command(ListCommands list) {
       context.console.print(reference_kubernetes());
     else
       return error(Code::kInvalid, cat("there is no reference page ", quoted(page)), {},
-                   "there are openapi, api, cli, lifecycle, submit, kubernetes");
+                   "there are openapi, api, cli, docker-flags, lifecycle, submit, kubernetes");
     return 0;
   };
   return {.name = "reference",
-          .operands = "openapi|api|cli|lifecycle|submit|kubernetes",
+          .operands = "openapi|api|cli|docker-flags|lifecycle|submit|kubernetes",
           .doc = "Prints a page of the reference.",
           .run = run,
           .least = 1,

@@ -7,18 +7,13 @@ namespace tessera::cli {
 namespace {
 
 constexpr std::string_view kNetwork =
-    "jobs are on their project's network; ports and names are not published yet";
-constexpr std::string_view kNames = "names are resolved as on the node";
-constexpr std::string_view kHealth =
-    "a job is watched by its exit code; health checks belong to "
-    "services";
+    "jobs get an address on their project's network; ports are published with -p";
 constexpr std::string_view kIo = "disk bandwidth is not limited per job";
 constexpr std::string_view kCpu = "CPU is given in cores: use --cpus";
 constexpr std::string_view kMemory = "memory is one hard limit without swap: use -m";
 constexpr std::string_view kHost =
     "it would reach beyond the container into the node, which "
     "others use too";
-constexpr std::string_view kNoRights = "jobs run without added privileges";
 constexpr std::string_view kWindows = "it is for Windows containers";
 constexpr std::string_view kLogs = "logs are kept by Tessera: see 'tessera logs'";
 constexpr std::string_view kVolumes =
@@ -27,15 +22,11 @@ constexpr std::string_view kVolumes =
 constexpr std::string_view kKernel = "kernel settings are the node's";
 
 constexpr Refusal kRefusals[] = {
-    {"add-host", 0, "HOST:IP", "", kNames},
     {"attach", 'a', "STREAM", "", "output is always shown in the foreground; -d shows none"},
     {"blkio-weight", 0, "N", "", kIo},
     {"blkio-weight-device", 0, "DEVICE:N", "", kIo},
-    {"cap-add", 0, "CAP", "", kNoRights},
-    {"cap-drop", 0, "CAP", "", "the default set is fixed and already small"},
     {"cgroup-parent", 0, "PATH", "", "the engine places the cgroups"},
     {"cgroupns", 0, "MODE", "private", kHost},
-    {"cidfile", 0, "FILE", "", "'tessera run -d' prints the job's name: redirect it to a file"},
     {"cpu-count", 0, "N", "", kWindows},
     {"cpu-percent", 0, "N", "", kWindows},
     {"cpu-period", 0, "US", "", kCpu},
@@ -43,36 +34,19 @@ constexpr Refusal kRefusals[] = {
     {"cpu-rt-period", 0, "US", "", kCpu},
     {"cpu-rt-runtime", 0, "US", "", kCpu},
     {"cpu-shares", 'c', "N", "", kCpu},
-    {"cpuset-cpus", 0, "CPUS", "", kCpu},
     {"cpuset-mems", 0, "NODES", "", kCpu},
-    {"detach-keys", 0, "KEYS", "ctrl-p,ctrl-q", "they are always ctrl-p,ctrl-q"},
-    {"device", 0, "PATH", "", "devices are allocated, not named by path: use --gpus"},
     {"device-cgroup-rule", 0, "RULE", "", "devices are allocated: use --gpus"},
     {"device-read-bps", 0, "DEVICE:N", "", kIo},
     {"device-read-iops", 0, "DEVICE:N", "", kIo},
     {"device-write-bps", 0, "DEVICE:N", "", kIo},
     {"device-write-iops", 0, "DEVICE:N", "", kIo},
     {"disable-content-trust", 0, "", "true", "content trust is not offered"},
-    {"dns", 0, "IP", "", kNames},
-    {"dns-opt", 0, "OPTION", "", kNames},
-    {"dns-option", 0, "OPTION", "", kNames},
-    {"dns-search", 0, "DOMAIN", "", kNames},
-    {"domainname", 0, "NAME", "", kNames},
+    {"domainname", 0, "NAME", "", "a host name is enough: use --hostname"},
     {"expose", 0, "PORT", "", kNetwork},
-    {"group-add", 0, "GROUP", "", "groups come with the user: use -u user:group"},
-    {"health-cmd", 0, "COMMAND", "", kHealth},
-    {"health-interval", 0, "TIME", "", kHealth},
-    {"health-retries", 0, "N", "", kHealth},
-    {"health-start-interval", 0, "TIME", "", kHealth},
-    {"health-start-period", 0, "TIME", "", kHealth},
-    {"health-timeout", 0, "TIME", "", kHealth},
-    {"hostname", 'h', "NAME", "", "the host name is the engine's choice"},
-    {"init", 0, "", "false", "the program is process 1; a stop reaches every process of the job"},
     {"io-maxbandwidth", 0, "N", "", kWindows},
     {"io-maxiops", 0, "N", "", kWindows},
     {"ip", 0, "IP", "", kNetwork},
     {"ip6", 0, "IP", "", kNetwork},
-    {"ipc", 0, "MODE", "private", kHost},
     {"isolation", 0, "KIND", "default", kWindows},
     {"kernel-memory", 0, "SIZE", "", kMemory},
     {"label-file", 0, "FILE", "", "give each label with -l key=value"},
@@ -82,31 +56,17 @@ constexpr Refusal kRefusals[] = {
     {"log-opt", 0, "OPTION", "", kLogs},
     {"mac-address", 0, "MAC", "", kNetwork},
     {"memory-reservation", 0, "SIZE", "", kMemory},
-    {"memory-swap", 0, "SIZE", "", kMemory},
     {"memory-swappiness", 0, "N", "", kMemory},
-    {"net", 0, "NETWORK", "bridge", kNetwork},
     {"net-alias", 0, "NAME", "", kNetwork},
-    {"network", 0, "NETWORK", "bridge", kNetwork},
     {"network-alias", 0, "NAME", "", kNetwork},
-    {"no-healthcheck", 0, "", "true", kHealth},
     {"oom-kill-disable", 0, "", "false",
      "a job past its memory limit is ended, so that others live"},
     {"oom-score-adj", 0, "N", "0", kHost},
-    {"pid", 0, "MODE", "", kHost},
-    {"platform", 0, "PLATFORM", "", "images run on the platform of the node"},
-    {"privileged", 0, "", "false", kHost},
-    {"publish", 'p', "PORTS", "", kNetwork},
-    {"publish-all", 'P', "", "false", kNetwork},
-    {"read-only", 0, "", "false", "the container's own file system is always writable"},
-    {"restart", 0, "POLICY", "no", "a failed job is tried again with --retries N"},
-    {"security-opt", 0, "OPTION", "no-new-privileges", "the security profile is fixed"},
     {"sig-proxy", 0, "", "true", "signals always stop the job in order"},
     {"storage-opt", 0, "OPTION", "", "the size of the container's file system is not limited yet"},
     {"sysctl", 0, "NAME=VALUE", "", kKernel},
-    {"tmpfs", 0, "PATH", "", "only /dev/shm is in memory: use --shm-size"},
-    {"ulimit", 0, "LIMIT", "", kKernel},
     {"use-api-socket", 0, "", "false", kHost},
-    {"userns", 0, "MODE", "", kHost},
+    {"userns", 0, "MODE", "host", "user ids inside are those of the node"},
     {"uts", 0, "MODE", "", kHost},
     {"volume-driver", 0, "DRIVER", "local", kVolumes},
     {"volumes-from", 0, "CONTAINER", "", kVolumes},

@@ -4,9 +4,12 @@
 #include <cctype>
 
 #include "api/codec.h"
+#include "api/validate.h"
 #include "base/text.h"
+#include "cli/flag_values.h"
 #include "cli/gpus.h"
 #include "cli/refusals.h"
+#include "cli/run_container.h"
 #include "cli/schema_doc.h"
 
 namespace tessera::cli {
@@ -28,27 +31,6 @@ std::string spec_doc(std::string_view path) {
 Flag spec_flag(std::string name, char letter, std::string value, std::string_view path) {
   return {
       .name = std::move(name), .letter = letter, .value = std::move(value), .doc = spec_doc(path)};
-}
-
-Error at(std::string place, Error failure) {
-  failure.field = std::move(place);
-  return failure;
-}
-
-// Runs a parser on the flag's value, if it was given, and names the flag in its error.
-template <class Parse, class Take>
-Status with_value(const Args& args, std::string_view flag, Parse parse, Take take) {
-  for (const std::string& text : args.all(flag)) {
-    auto parsed = parse(text);
-    if (!parsed.ok()) return at(Args::label(flag), std::move(parsed).error());
-    take(std::move(*parsed));
-  }
-  return Ok;
-}
-
-Result<int64_t> parse_integer(std::string_view text) {
-  if (auto number = to_int(text)) return *number;
-  return error(Code::kInvalid, cat(quoted(text), " is not a whole number"));
 }
 
 Result<std::pair<std::string, std::string>> parse_pair(std::string_view text) {
@@ -88,9 +70,9 @@ Result<int64_t> parse_pids(std::string_view text) {
 Status set_env(const Args& args, const RunInputs& inputs, api::JobSpec& spec) {
   for (const std::string& path : args.all("env-file")) {
     auto text = inputs.read_file(path);
-    if (!text.ok()) return at(Args::label("env-file"), std::move(text).error());
+    if (!text.ok()) return at_flag("env-file", std::move(text).error());
     Status read = read_env_file(*text, inputs.environment, spec.env).in(path);
-    if (!read.ok()) return at(Args::label("env-file"), std::move(read).error());
+    if (!read.ok()) return at_flag("env-file", std::move(read).error());
   }
   for (const std::string& text : args.all("env")) {
     if (text.empty() || text[0] == '=')
@@ -149,7 +131,24 @@ Status set_storage(const Args& args, const RunInputs& inputs, api::JobSpec& spec
   auto add = [&](api::Volume volume) { spec.volumes.push_back(std::move(volume)); };
   auto parse = [&](std::string_view text) { return parse_volume(text, inputs.folder); };
   TRY_STATUS(with_value(args, "volume", parse, add));
-  return with_value(args, "mount", parse_mount, add);
+  return with_value(args, "mount", parse_mount,
+                    [&](std::variant<api::Volume, api::TmpfsMount> mount) {
+                      if (auto* volume = std::get_if<api::Volume>(&mount))
+                        add(std::move(*volume));
+                      else
+                        spec.tmpfs.push_back(std::get<api::TmpfsMount>(std::move(mount)));
+                    });
+}
+
+// Who mounts folders gets files in them as they are on the node: read and written as the caller,
+// so that none is left behind that belongs to root. The image's own user where nothing is mounted.
+void set_user(const Args& args, const RunInputs& inputs, RunPlan& plan) {
+  api::JobSpec& spec = plan.job.spec;
+  if (!args.all("user").empty() || spec.volumes.empty() || inputs.user.empty()) return;
+  spec.user = inputs.user;
+  if (spec.groups.empty()) spec.groups = inputs.groups;
+  plan.notes.push_back(
+      cat("runs as you, ", inputs.user, ", since it mounts folders; --user root runs it as root"));
 }
 
 Status set_labels(const Args& args, api::Metadata& metadata) {
@@ -183,11 +182,15 @@ Result<GpuRequest> gpu_request(const Args& args, api::JobSpec& spec,
   if (!args.all("gpus").empty()) {
     auto request = parse_gpus(gpus);
     if (request.ok()) return request;
-    return at(Args::label("gpus"), std::move(request).error());
+    return at_flag("gpus", std::move(request).error());
   }
   if (visible) {
     auto request = parse_visible_devices(*visible);
-    if (!request.ok()) return at("NVIDIA_VISIBLE_DEVICES", std::move(request).error());
+    if (!request.ok()) {
+      Error failure = std::move(request).error();
+      failure.field = "NVIDIA_VISIBLE_DEVICES";
+      return failure;
+    }
     notes.push_back(request->what == GpuRequest::What::kNone
                         ? cat("NVIDIA_VISIBLE_DEVICES=", *visible, " is taken as: no GPU")
                         : cat("NVIDIA_VISIBLE_DEVICES=", *visible, " is taken as --gpus ",
@@ -228,7 +231,7 @@ Status set_gpus(const Args& args, RunPlan& plan) {
 
 }  // namespace
 
-std::vector<Flag> run_flags() {
+std::vector<Flag> docker_flags() {
   std::vector<Flag> out = {
       {"detach", 'd', "", "Print the job's name and leave it to run.", {}},
       {"interactive", 'i', "", spec_doc("stdin"), {}},
@@ -237,9 +240,6 @@ std::vector<Flag> run_flags() {
       {"name", 0, "NAME", job_doc("metadata.name"), {}},
       {"quiet", 'q', "", "Do not tell where the job stands while it waits.", {}},
       spec_flag("gpus", 0, "N|all|device=…", "resources.gpus"),
-      spec_flag("gpu-memory", 0, "SIZE", "resources.gpuMemory"),
-      spec_flag("gpu-compute", 0, "PERCENT", "resources.gpuCompute"),
-      spec_flag("gpu-model", 0, "MODEL", "resources.accelerator.model"),
       spec_flag("cpus", 0, "N", "resources.cpus"),
       spec_flag("memory", 'm', "SIZE", "resources.memory"),
       spec_flag("shm-size", 0, "SIZE", "resources.shm"),
@@ -247,26 +247,50 @@ std::vector<Flag> run_flags() {
       spec_flag("env", 'e', "NAME[=VALUE]", "env"),
       {"env-file", 0, "FILE", "Read environment variables from a file, one NAME=VALUE a line.", {}},
       spec_flag("volume", 'v', "SOURCE:TARGET[:ro]", "volumes"),
-      {"mount", 0, "type=bind,…", "The same in docker's longer form.", {}},
-      spec_flag("user", 'u', "USER[:GROUP]", "user"),
+      {"mount",
+       0,
+       "type=bind|tmpfs,…",
+       "The same, or a folder in memory, in docker's longer form.",
+       {}},
+      {"user",
+       'u',
+       "USER[:GROUP]",
+       cat(spec_doc("user"), " A job that mounts folders runs as you."),
+       {}},
       spec_flag("workdir", 'w', "FOLDER", "workingDir"),
       spec_flag("entrypoint", 0, "PROGRAM", "command"),
       {"label", 'l', "KEY=VALUE", job_doc("metadata.labels"), {}},
       {"annotation", 0, "KEY=VALUE", job_doc("metadata.annotations"), {}},
       spec_flag("stop-signal", 0, "SIGNAL", "stopSignal"),
       spec_flag("stop-timeout", 0, "SECONDS", "stopGrace"),
-      spec_flag("priority", 0, "N", "priority"),
-      spec_flag("time", 0, "TIME", "maxRuntime"),
-      spec_flag("retries", 0, "N", "retries"),
-      spec_flag("replicas", 0, "N", "replicas"),
       {"pull", 0, "WHEN", spec_doc("pullPolicy"), {"missing", "always", "never"}},
       {"runtime", 0, "RUNTIME", "nvidia is taken as --gpus all; runc is what runs anyhow.", {}},
   };
   for (Flag& flag : out)
     for (std::string_view name : {"env", "env-file", "volume", "mount", "label", "annotation"})
       if (flag.name == name) flag.many = true;
-  std::vector<Flag> refused = refused_flags();
-  out.insert(out.end(), refused.begin(), refused.end());
+  std::vector<Flag> container = container_flags();
+  out.insert(out.end(), container.begin(), container.end());
+  return out;
+}
+
+std::vector<Flag> own_flags() {
+  return {
+      spec_flag("gpu-memory", 0, "SIZE", "resources.gpuMemory"),
+      spec_flag("gpu-compute", 0, "PERCENT", "resources.gpuCompute"),
+      spec_flag("gpu-model", 0, "MODEL", "resources.accelerator.model"),
+      spec_flag("priority", 0, "N", "priority"),
+      spec_flag("time", 0, "TIME", "maxRuntime"),
+      spec_flag("retries", 0, "N", "retries"),
+      spec_flag("replicas", 0, "N", "replicas"),
+      {.name = "secret", .value = "SECRET:KEY:TARGET", .doc = spec_doc("secrets"), .many = true},
+  };
+}
+
+std::vector<Flag> run_flags() {
+  std::vector<Flag> out = docker_flags();
+  for (const std::vector<Flag>& more : {own_flags(), refused_flags()})
+    out.insert(out.end(), more.begin(), more.end());
   return out;
 }
 
@@ -289,6 +313,8 @@ Result<RunPlan> plan_run(const Args& args, const RunInputs& inputs) {
   TRY_STATUS(set_resources(args, spec.resources));
   TRY_STATUS(set_limits(args, spec));
   TRY_STATUS(set_storage(args, inputs, spec));
+  TRY_STATUS(set_container(args, plan));
+  set_user(args, inputs, plan);
   TRY_STATUS(set_labels(args, plan.job.metadata));
   TRY_STATUS(set_gpus(args, plan));
   if (spec.replicas > 1 && spec.stdin_)
@@ -296,6 +322,7 @@ Result<RunPlan> plan_run(const Args& args, const RunInputs& inputs) {
                  Args::label("interactive"), "leave it out, and use 'tessera exec' later");
   // The server's own rules, so that a slip is told before anything is sent.
   TRY(plan.job, schema::decode<api::Job>(schema::encode(plan.job)));
+  TRY_STATUS(api::validate(plan.job));
   return plan;
 }
 

@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "api/job.h"
@@ -13,13 +14,19 @@
 
 namespace tessera::cli {
 
-// The flags of run, in the order of the help; the refused ones (cli/refusals.h) are the last.
+// The flags of run, in the order of the help: docker's, Tessera's own, and last the refused ones
+// (cli/refusals.h).
 std::vector<Flag> run_flags();
+std::vector<Flag> docker_flags();
+std::vector<Flag> own_flags();
 
 struct RunInputs {
   client::Environment environment;  // for -e NAME without a value
   std::function<Result<std::string>(const std::string& path)> read_file;  // for --env-file
   std::string folder;  // the caller's, for -v ./here:/there
+  // "uid:gid" and further groups of the caller, for jobs that mount folders; empty for root.
+  std::string user;
+  std::vector<std::string> groups;
 };
 
 struct RunPlan {
@@ -28,15 +35,20 @@ struct RunPlan {
   bool detach = false;
   bool remove = false;
   bool quiet = false;
+  std::string cidfile;             // where to write the job's name
+  std::string detach_keys;         // the bytes that they send; empty: the usual ones
   std::vector<std::string> notes;  // for the person: what was understood otherwise than by docker
 };
 
 // Operands: IMAGE [COMMAND…]. kInvalid names the flag and says why.
 Result<RunPlan> plan_run(const Args& args, const RunInputs& inputs);
 
-// "-v /src:/dst[:ro]" and "--mount type=bind,source=…,target=…" of docker.
+// "-v /src:/dst[:ro]" of docker.
 Result<api::Volume> parse_volume(std::string_view text, const std::string& folder);
-Result<api::Volume> parse_mount(std::string_view text);
+// "--mount type=bind,source=…,target=…" and "--mount type=tmpfs,target=…".
+Result<std::variant<api::Volume, api::TmpfsMount>> parse_mount(std::string_view text);
+// "1777", in octal.
+Result<int64_t> parse_mode(std::string_view text);
 
 // Lines NAME=value or NAME of docker's --env-file into `env`.
 Status read_env_file(std::string_view text, const client::Environment& environment,

@@ -20,7 +20,11 @@ constexpr size_t kInputChunk = 16 << 10;
 class Pump {
  public:
   Pump(client::Session& session, const Console& console, const PumpOptions& options)
-      : session_(session), console_(console), options_(options), reading_(options.input) {}
+      : session_(session),
+        console_(console),
+        options_(options),
+        keys_(options.detach_keys),
+        reading_(options.input) {}
 
   PumpEnd run() {
     std::optional<RawTerminal> raw;
@@ -128,13 +132,16 @@ PumpEnd pump(client::Session& session, const Console& console, const PumpOptions
 }
 
 std::optional<std::string> DetachKeys::filter(std::string_view typed) {
-  constexpr char kCtrlP = 16, kCtrlQ = 17;
   std::string out;
   for (char key : typed) {
-    if (half_ && key == kCtrlQ) return std::nullopt;
-    if (half_) out += kCtrlP;
-    half_ = key == kCtrlP;
-    if (!half_) out += key;
+    if (key == keys_[matched_]) {
+      if (++matched_ == keys_.size()) return std::nullopt;
+      continue;
+    }
+    // What was kept back was no begin of the keys after all; the last of it may begin them anew.
+    out.append(keys_, 0, matched_);
+    matched_ = key == keys_[0] ? 1 : 0;
+    if (matched_ == 0) out += key;
   }
   return out;
 }

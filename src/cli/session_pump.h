@@ -13,7 +13,8 @@ namespace tessera::cli {
 struct PumpOptions {
   bool input = false;          // read standard input
   bool output = true;          // print what comes; else it is dropped
-  bool tty = false;            // raw terminal, its size is sent, ctrl-p ctrl-q detaches
+  bool tty = false;            // raw terminal, its size is sent, the detach keys leave
+  std::string detach_keys;     // the bytes that they send; empty: ctrl-p ctrl-q
   Signals* signals = nullptr;  // SIGWINCH resizes; any other one ends the pump
   int stop_fd = -1;            // readable: end the pump
 };
@@ -28,14 +29,17 @@ struct PumpEnd {
 // Until the program or the connection ends, or the caller wants to leave.
 PumpEnd pump(client::Session& session, const Console& console, const PumpOptions& options);
 
-// Finds ctrl-p ctrl-q in what is typed. Pure.
+// Finds the keys, one after the other, in what is typed. Pure.
 class DetachKeys {
  public:
+  explicit DetachKeys(std::string keys = {}) : keys_(keys.empty() ? "\x10\x11" : std::move(keys)) {}
+
   // What is to be sent of `typed`; nullopt when the keys were typed.
   std::optional<std::string> filter(std::string_view typed);
 
  private:
-  bool half_ = false;  // ctrl-p was typed and is kept back
+  std::string keys_;
+  size_t matched_ = 0;  // so many of the keys were typed and are kept back
 };
 
 }  // namespace tessera::cli

@@ -26,8 +26,12 @@ std::vector<api::Job> jobs() {
       .spec = {.image = "pytorch:2.4", .args = {"python", "train.py", "--epochs", "90"}}};
   train.spec.resources.gpus = MilliGpu{2000};
   train.spec.replicas = 2;
-  train.status = {
-      .phase = api::Phase::kRunning, .number = 12, .node = "n1", .startTime = ago(3723)};
+  train.status = {.phase = api::Phase::kRunning,
+                  .number = 12,
+                  .node = "n1",
+                  .health = api::ContainerHealth::kHealthy,
+                  .ports = {{.port = 80, .hostPort = 8080, .hostAddress = "0.0.0.0"}},
+                  .startTime = ago(3723)};
   api::Job low{.metadata = {.name = "low", .project = "default", .creationTimestamp = ago(50)},
                .spec = {.image = "busybox"}};
   low.spec.resources.gpus = MilliGpu{250};
@@ -50,15 +54,15 @@ std::vector<api::Job> jobs() {
 TEST(Tables, PsAsDockerPrintsIt) {
   EXPECT_EQ(ps_table(jobs(), kNow, false).text(),
             "NAME    IMAGE         COMMAND                  CREATED              STATUS         "
-            "                   GPUS     NODE\n"
+            "                   PORTS                         GPUS     NODE\n"
             "done    busybox       \"sh\"                     About a minute ago   Exited (137) Ab"
-            "out a minute ago   -        n1\n"
+            "out a minute ago   -                             -        n1\n"
             "low     busybox       -                        50 seconds ago       Queued 50 secon"
-            "ds                 0.25     -\n"
+            "ds                 -                             0.25     -\n"
             "high    busybox       -                        50 seconds ago       Queued 50 secon"
-            "ds                 1x10Gi   -\n"
+            "ds                 -                             1x10Gi   -\n"
             "train   pytorch:2.4   \"python train.py --e…\"   2 hours ago          Up About an hou"
-            "r                  4        n1\n");
+            "r (healthy)        0.0.0.0:8080->80/tcp (open)   4        n1\n");
 }
 
 TEST(Tables, QueueAsSqueuePrintsIt) {

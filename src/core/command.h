@@ -87,6 +87,13 @@ struct ObserveAccelerators {
 struct TaskStarted {
   std::string task;
   int64_t attempt = 0;
+  std::vector<api::Port> ports = {};  // where they are published
+};
+struct TaskHealth {
+  std::string task;
+  int64_t attempt = 0;
+  api::ContainerHealth health = api::ContainerHealth::kNone;
+  std::string message;  // the last output of the check
 };
 struct TaskExited {
   std::string task;
@@ -94,7 +101,7 @@ struct TaskExited {
   int64_t exit_code = 0;  // 128 + signal when a signal ended it
   bool oom_killed = false;
   bool lost = false;    // nobody knows how it ended
-  std::string message;  // when lost
+  std::string message;  // when lost; else what may explain the end
 };
 struct TaskStartFailed {
   std::string task;
@@ -118,7 +125,8 @@ struct Reconcile {
   // restart, when nothing was started beside: then all that hold devices can, and what the last
   // server had under way (a start, the grace of a stop) is begun again.
   std::optional<std::vector<Container>> known;
-  std::vector<Container> started = {};  // those of `containers` that run or have run
+  // Those of `containers` that run or have run.
+  std::vector<TaskStarted> started = {};
 };
 struct EffectDone {
   int64_t id = 0;
@@ -130,7 +138,7 @@ using Command = std::variant<CreateJob, ReplaceJob, DeleteJob, StopJob, SignalJo
                              ReplaceProject, DeleteProject, CreateSecret, ReplaceSecret,
                              DeleteSecret, CreateUser, ReplaceUser, DeleteUser, CreateToken,
                              DeleteToken, UseToken, ReplaceNode, ObserveNode, ObserveAccelerators,
-                             TaskStarted, TaskExited, TaskStartFailed, Reconcile, EffectDone, Tick>;
+                             TaskStarted, TaskHealth, TaskExited, TaskStartFailed, Reconcile, EffectDone, Tick>;
 
 struct Effect {
   enum class What { kEnsure, kStop, kSignal, kRemove, kRemoveLogs };

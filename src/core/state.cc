@@ -233,6 +233,8 @@ void move(State& state, api::Task& task, TaskEvent event, std::string_view signa
       task.cpus = {};
       task.memory = {};
       task.stopIntent = api::StopIntent::kNone;
+      task.health = api::ContainerHealth::kNone;
+      task.ports.clear();
       break;
   }
   if (found->follow == Follow::kEnsure || found->follow == Follow::kRemove)

@@ -81,6 +81,8 @@ void refresh_status(const State& state, api::Job& job) {
   if (ended && voice->exitCode) status.exitCode = voice->exitCode;
   for (const api::Task* task : tasks) {
     status.attempts = std::max(status.attempts, task->attempt);
+    status.health = std::max(status.health, task->health);
+    status.ports.insert(status.ports.end(), task->ports.begin(), task->ports.end());
     for (const api::Allocation& held : task->allocations)
       status.accelerators.push_back(held.accelerator);
     if (task->startTime && (!status.startTime || *task->startTime < *status.startTime))

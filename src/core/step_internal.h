@@ -27,6 +27,7 @@ Status apply(State& state, const ReplaceNode& command, Instant now);
 Status apply(State& state, const ObserveNode& command, Instant now);
 Status apply(State& state, const ObserveAccelerators& command, Instant now);
 Status apply(State& state, const TaskStarted& command, Instant now);
+Status apply(State& state, const TaskHealth& command, Instant now);
 Status apply(State& state, const TaskExited& command, Instant now);
 Status apply(State& state, const TaskStartFailed& command, Instant now);
 Status apply(State& state, const Reconcile& command, Instant now);

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "api/codec.h"
+#include "api/validate.h"
 #include "core/dependencies.h"
 #include "core/status.h"
 #include "core/step_internal.h"
@@ -16,6 +17,8 @@ Status apply(State& state, const CreateJob& command, Instant now) {
   if (!state.projects.contains(wanted.metadata.project))
     return error(Code::kNotFound, cat("there is no project ", quoted(wanted.metadata.project)),
                  "metadata.project", "'tessera get projects' lists them");
+  const api::Privileges& allowed = state.projects.at(wanted.metadata.project).spec.privileges;
+  TRY_STATUS(api::check_privileges(wanted, allowed));
   if (state.jobs.contains(key))
     return error(Code::kAlreadyExists, cat("there already is a job ", quoted(wanted.metadata.name)),
                  "metadata.name", "choose another name, or delete the old job first");
@@ -120,6 +123,17 @@ Result<api::Task*> array_task(State& state, const api::Job& job, int64_t index) 
   return &task->second;
 }
 
+// What is sent, for whoever wonders why no checkpoint was written.
+std::string describe_stop(const api::JobSpec& spec, const std::string& signal,
+                          std::optional<Millis> grace) {
+  std::string sent = !signal.empty()            ? signal
+                     : !spec.stopSignal.empty() ? spec.stopSignal
+                                                : "the image's stop signal, else SIGTERM,";
+  if (sent == "SIGKILL") return "stop was asked for: SIGKILL to every process";
+  return cat("stop was asked for: ", sent, spec.init ? " to its init" : " to every process",
+             ", SIGKILL after ", format_duration(grace.value_or(spec.stopGrace)));
+}
+
 }  // namespace
 
 Status apply(State& state, const StopJob& command, Instant now) {
@@ -136,7 +150,8 @@ Status apply(State& state, const StopJob& command, Instant now) {
                cat("a stop of ", task_words(job, *task), " was asked for"), now);
     stop_task(state, job, *task, order, now);
   } else {
-    emit_event(state, kJobKind, job.metadata, false, "Stopping", "stop was asked for", now);
+    emit_event(state, kJobKind, job.metadata, false, "Stopping",
+               describe_stop(job.spec, command.signal, command.grace), now);
     stop_tasks(state, job, order, now);
   }
   settle(state, key, now);

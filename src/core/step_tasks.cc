@@ -18,12 +18,39 @@ api::Task* current(State& state, const std::string& id, int64_t attempt) {
   return task.attempt == attempt && api::holds_devices(task.phase) ? &task : nullptr;
 }
 
+using api::RestartPolicy;
+
 Millis backoff_of(const api::JobSpec& spec, int64_t failures) {
-  constexpr int64_t kMostMs =
-      3'600'000;  // an hour: long enough to stop a crash loop, short enough to notice a repair
+  // An hour: long enough to stop a crash loop, short enough to notice a repair. What is to run for
+  // ever is waited for: a minute, as docker has it.
+  const int64_t most_ms = spec.restartPolicy == RestartPolicy::kNever ? 3'600'000 : 60'000;
   int64_t ms = spec.backoff.value;
-  for (int64_t i = 1; i < failures && ms < kMostMs; ++i) ms *= 2;
-  return {std::min(ms, kMostMs)};
+  for (int64_t i = 1; i < failures && ms < most_ms; ++i) ms *= 2;
+  return {std::min(ms, most_ms)};
+}
+
+// After so long it did not fail because it cannot run: the waits begin anew (docker's rule).
+constexpr Millis kRanWell{10'000};
+
+// Whether the restart policy starts it again. What never ran has a fault that trying does not
+// mend: an image or a program that is not there.
+bool restarts(const api::Task& task, const api::JobSpec& spec) {
+  return spec.restartPolicy != RestartPolicy::kNever && (task.startTime || task.attempt > 1);
+}
+
+void forget_failures_of_old(api::Task& task, const api::JobSpec& spec, Instant now) {
+  bool well = task.startTime && now - *task.startTime >= kRanWell;
+  if (spec.restartPolicy != RestartPolicy::kNever && well) task.failures = 0;
+}
+
+// It ended by itself with success, and is to run for ever.
+void start_again(State& state, api::Task& task, const api::Job& job, Instant now) {
+  forget_failures_of_old(task, job.spec, now);
+  Millis wait = backoff_of(job.spec, ++task.failures);
+  task.notBefore = now + wait;
+  emit_event(state, kJobKind, job.metadata, false, "Restart",
+             cat("ended by itself; starting again in ", format_duration(wait)), now);
+  move(state, task, TaskEvent::kRetry);
 }
 
 bool one_of_several(const api::Job& job) {
@@ -63,6 +90,7 @@ Status apply(State& state, const TaskStarted& command, Instant now) {
   if (!task || task->startTime) return Ok;
   const api::Job& job = state.jobs.at(object_key(task->project, task->job));
   task->startTime = now;
+  task->ports = command.ports;
   if (task->phase == Phase::kStopping) {
     touch(state, *task);  // a stop was faster, but it does run
     return Ok;
@@ -73,6 +101,21 @@ Status apply(State& state, const TaskStarted& command, Instant now) {
                                  : cat("runs on ", task->node),
              now);
   move(state, *task, TaskEvent::kStart);
+  return Ok;
+}
+
+Status apply(State& state, const TaskHealth& command, Instant now) {
+  api::Task* task = current(state, command.task, command.attempt);
+  if (!task || task->health == command.health) return Ok;
+  const api::Job& job = state.jobs.at(object_key(task->project, task->job));
+  task->health = command.health;
+  std::string_view word = enum_names(command.health)[static_cast<size_t>(command.health)];
+  bool unwell = command.health == api::ContainerHealth::kUnhealthy;
+  std::string said = command.message.empty() ? "" : cat(": ", command.message);
+  if (command.health != api::ContainerHealth::kStarting)
+    emit_event(state, kJobKind, job.metadata, unwell, word,
+               cat(unwell ? "its health check fails" : "its health check succeeds", said), now);
+  touch(state, *task);
   return Ok;
 }
 
@@ -87,6 +130,9 @@ Status apply(State& state, const TaskExited& command, Instant now) {
     finish_stop(state, *task);
   } else if (command.lost) {
     fail_attempt(state, *task, {api::Reason::kLost, command.message, std::nullopt}, now);
+  } else if (command.exit_code == 0 && !command.oom_killed &&
+             job.spec.restartPolicy == RestartPolicy::kAlways && !job.metadata.deletionTimestamp) {
+    start_again(state, *task, job, now);
   } else if (command.exit_code == 0 && !command.oom_killed) {
     task->reason = api::Reason::kCompleted;
     task->message = "ended by itself";
@@ -97,10 +143,9 @@ Status apply(State& state, const TaskExited& command, Instant now) {
     api::Reason reason = command.oom_killed        ? api::Reason::kOomKilled
                          : command.exit_code > 128 ? api::Reason::kSignal
                                                    : api::Reason::kExitCode;
-    fail_attempt(state, *task,
-                 {reason, describe_exit(command.exit_code, command.oom_killed, task->memory),
-                  command.exit_code},
-                 now);
+    std::string why = describe_exit(command.exit_code, command.oom_killed, task->memory);
+    if (!command.message.empty()) why += cat("; ", command.message);
+    fail_attempt(state, *task, {reason, std::move(why), command.exit_code}, now);
   }
   settle(state, job_key, now);
   return Ok;
@@ -124,6 +169,7 @@ void fail_attempt(State& state, api::Task& task, const Failure& failure, Instant
   bool alone = job.spec.array.has_value();
   bool excused = job.spec.requeue && (failure.reason == api::Reason::kLost ||
                                       failure.reason == api::Reason::kPreempted);
+  forget_failures_of_old(task, job.spec, now);
   ++(excused ? task.requeues : task.failures);
   int64_t failures = 0, requeues = 0;
   bool one_is_over = false;
@@ -133,18 +179,18 @@ void fail_attempt(State& state, api::Task& task, const Failure& failure, Instant
     one_is_over = one_is_over || api::is_terminal(member->phase);
   }
   // A gang runs again as a whole or not at all; a member that is over cannot run again.
-  bool again =
-      (excused || failures <= job.spec.retries) && !one_is_over && !job.metadata.deletionTimestamp;
+  bool allowed = excused || failures <= job.spec.retries || restarts(task, job.spec);
+  bool again = allowed && !one_is_over && !job.metadata.deletionTimestamp;
   task.reason = failure.reason;
   task.message = failure.message;
   task.exitCode = failure.exit_code;
   if (again) {
     Millis wait = backoff_of(job.spec, failures + requeues);
     task.notBefore = now + wait;
+    bool counted = !excused && job.spec.restartPolicy == RestartPolicy::kNever;
+    std::string count = counted ? cat(" (", failures, " of ", job.spec.retries, ")") : "";
     emit_event(state, kJobKind, job.metadata, true, excused ? "Requeued" : "Retry",
-               cat(failure.message, "; trying again in ", format_duration(wait),
-                   excused ? "" : cat(" (", failures, " of ", job.spec.retries, ")")),
-               now);
+               cat(failure.message, "; trying again in ", format_duration(wait), count), now);
     move(state, task, TaskEvent::kRetry);
   } else {
     emit_event(state, kJobKind, job.metadata, true,
@@ -209,9 +255,11 @@ void resume(State& state, const api::Task& task, bool started, bool stop_is_pend
 Status apply(State& state, const Reconcile& command, Instant now) {
   Containers present(command.containers.begin(), command.containers.end());
   remove_strays(state, present);
-  Containers started(command.started.begin(), command.started.end());
-  for (const Reconcile::Container& container : started)
-    TRY_STATUS(apply(state, TaskStarted{container.task, container.attempt}, now));
+  Containers started;
+  for (const TaskStarted& one : command.started) {
+    started.insert({one.task, one.attempt});
+    TRY_STATUS(apply(state, one, now));
+  }
   // An ensure that is still to be done explains why there is no container yet.
   Containers coming = waiting_for(state, Effect::What::kEnsure);
   Containers stopping = waiting_for(state, Effect::What::kStop);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "base/text.h"
 #include "core/invariants.h"
 #include "core/lifecycle.h"
@@ -124,6 +126,105 @@ TEST_F(Step, AStopEndsAsCancelledWhateverTheExitCode) {
             "");  // a second time is as good as once
 }
 
+TEST_F(Step, OnFailureStartsAgainWithoutLimitButNotWhatNeverRan) {
+  api::Job job = Cluster::job("a", 1000);
+  job.spec.restartPolicy = api::RestartPolicy::kOnFailure;
+  job.spec.backoff = {100};
+  run_job(job);
+  for (int i = 0; i < 20; ++i) {
+    c.exited("a", 1);
+    EXPECT_EQ(c.phase("a"), "Queued ExitCode");
+    c.advance({60'000});  // the longest wait
+    c.plan();
+    c.started("a");
+    ASSERT_EQ(c.phase("a"), "Running") << i;
+  }
+  c.exited("a", 0);
+  EXPECT_EQ(c.phase("a"), "Succeeded Completed");
+
+  api::Job never = Cluster::job("never");
+  never.spec.restartPolicy = api::RestartPolicy::kOnFailure;
+  ASSERT_EQ(c.submit(never), "");
+  c.plan();
+  c.start_failed("never", api::Reason::kImagePull, "no such image");
+  EXPECT_EQ(c.phase("never"), "Failed ImagePull");
+}
+
+TEST_F(Step, AlwaysStartsAgainUntilItIsStopped) {
+  api::Job job = Cluster::job("a");
+  job.spec.restartPolicy = api::RestartPolicy::kAlways;
+  job.spec.backoff = {100};
+  run_job(job);
+  c.exited("a", 0);
+  EXPECT_EQ(c.task("a").notBefore, c.now + Millis{100});
+  c.advance({100});
+  c.plan();
+  c.started("a");
+  c.exited("a", 0);
+  EXPECT_EQ(c.task("a").notBefore, c.now + Millis{200}) << "in a loop it waits longer";
+  c.advance({200});
+  c.plan();
+  c.started("a");
+  c.advance({10'000});
+  c.exited("a", 0);
+  EXPECT_EQ(c.task("a").notBefore, c.now + Millis{100}) << "it ran well";
+  c.run(StopJob{"default", "a", {}, {}});
+  EXPECT_EQ(c.phase("a"), "Cancelled Cancelled");
+}
+
+TEST_F(Step, HealthAndPortsAreOfTheRunningContainer) {
+  run_job(Cluster::job("a"));
+  EXPECT_EQ(c.get("a").status.health, api::ContainerHealth::kNone);
+  c.run(TaskHealth{c.task("a").id, 1, api::ContainerHealth::kUnhealthy, "no answer"});
+  EXPECT_EQ(c.get("a").status.health, api::ContainerHealth::kUnhealthy);
+  c.run(TaskHealth{c.task("a").id, 7, api::ContainerHealth::kHealthy, {}});
+  EXPECT_EQ(c.get("a").status.health, api::ContainerHealth::kUnhealthy) << "of another attempt";
+  c.exited("a", 0);
+  EXPECT_EQ(c.get("a").status.health, api::ContainerHealth::kNone);
+  EXPECT_TRUE(c.get("a").status.ports.empty());
+}
+
+TEST_F(Step, WhatReachesBeyondTheContainerIsForTheProjectToAllow) {  // A6, I1, I3
+  struct Case {
+    std::function<void(api::JobSpec&)> wish;
+    std::function<void(api::Privileges&)> grant;
+    std::string field;
+  };
+  using api::JobSpec, api::Privileges;
+  const Case kCases[] = {
+      {[](JobSpec& s) { s.security.privileged = true; }, [](Privileges& p) { p.privileged = true; },
+       "spec.security.privileged"},
+      {[](JobSpec& s) { s.network.mode = api::NetworkMode::kHost; },
+       [](Privileges& p) { p.hostNetwork = true; }, "spec.network.mode"},
+      {[](JobSpec& s) { s.security.hostPid = true; }, [](Privileges& p) { p.hostPid = true; },
+       "spec.security.hostPid"},
+      {[](JobSpec& s) { s.security.hostIpc = true; }, [](Privileges& p) { p.hostIpc = true; },
+       "spec.security.hostIpc"},
+      {[](JobSpec& s) { s.security.unconfined = true; }, [](Privileges& p) { p.unconfined = true; },
+       "spec.security.unconfined"},
+      {[](JobSpec& s) { s.security.addCapabilities = {"cap_sys_admin"}; },
+       [](Privileges& p) { p.capabilities = {"SYS_ADMIN"}; }, "spec.security.addCapabilities"},
+      {[](JobSpec& s) { s.devices = {{.source = "/dev/net/tun"}}; },
+       [](Privileges& p) { p.devices = {"/dev/net"}; }, "spec.devices[0].source"},
+  };
+  for (const Case& row : kCases) {
+    api::Job job = Cluster::job("a");
+    row.wish(job.spec);
+    c.state.projects.at("default").spec.privileges = {};
+    std::string refusal = c.submit(job);
+    EXPECT_TRUE(refusal.starts_with(row.field)) << refusal;
+    EXPECT_NE(refusal.find("an admin can"), std::string::npos) << refusal;
+    row.grant(c.state.projects.at("default").spec.privileges);
+    EXPECT_EQ(c.submit(job), "") << row.field;
+    c.run(DeleteJob{"default", "a", 0});
+  }
+  // Accelerators are allocated, whatever else is allowed.
+  api::Job job = Cluster::job("a");
+  job.spec.devices = {{.source = "/dev/nvidia0"}};
+  c.state.projects.at("default").spec.privileges.devices = {"/"};
+  EXPECT_NE(c.submit(job).find("accelerators are allocated"), std::string::npos);
+}
+
 TEST_F(Step, MaxRuntimeIsAFailureThatIsNotRetried) {
   api::Job job = Cluster::job("a");
   job.spec.maxRuntime = Millis{5000};
@@ -220,7 +321,7 @@ TEST_F(Step, ReconcileClosesEveryDifference) {
   run_job(Cluster::job("gone", 1000));
   c.run(Reconcile{.containers = {{"here-0", 1}, {"stray-0", 4}, {"gone-0", 7}},
                   .known = std::nullopt,
-                  .started = {{"here-0", 1}}});
+                  .started = {{"here-0", 1, {}}}});
   EXPECT_EQ(c.phase("here"), "Running");
   EXPECT_EQ(c.phase("gone"), "Failed Lost");
   EXPECT_EQ(c.effects(), "remove gone-0#7, remove stray-0#4, remove gone-0#1");
@@ -263,7 +364,7 @@ TEST_F(Step, ReconcileHearsOfAStartThatWasNotReported) {
   c.plan();
   c.run(EffectDone{c.state.changes.effects.back().id});
   c.effects();
-  c.run(Reconcile{.containers = {{"a-0", 1}}, .known = std::nullopt, .started = {{"a-0", 1}}});
+  c.run(Reconcile{.containers = {{"a-0", 1}}, .known = std::nullopt, .started = {{"a-0", 1, {}}}});
   EXPECT_EQ(c.phase("a"), "Running");
   EXPECT_EQ(next_deadline(c.state), c.now + Millis{5000});
   EXPECT_EQ(c.effects(), "");

@@ -141,6 +141,8 @@ class Stage {
         return "kExited";
       case What::kStartFailed:
         return "kStartFailed";
+      case What::kHealth:
+        return "kHealth";
     }
     return "?";
   }

@@ -18,6 +18,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,22 @@ struct Gang {
   bool operator==(const Gang&) const = default;
 };
 
+struct Credentials {
+  std::string user, password;  // empty: what auth_json says, else anonymous
+  std::string auth_json;       // content of a docker config.json; may be empty
+
+  bool operator==(const Credentials&) const = default;
+};
+
+// A secret as a file: in memory only, owned by the container's user.
+struct SecretFile {
+  std::string path;  // in the container
+  std::string content;
+  int64_t mode = 0400;
+
+  bool operator==(const SecretFile&) const = default;
+};
+
 // Everything an engine needs to run one attempt; it asks no one for more.
 struct Launch {
   TaskRef ref;
@@ -51,21 +68,37 @@ struct Launch {
   int64_t index = 0;    // of the replica
   std::string image;    // reference as the user wrote it
   api::PullPolicy pull_policy = api::PullPolicy::kIfNotPresent;
+  std::string platform;     // that the image must be for; the node's when empty
+  Credentials credentials;  // for the pull
   std::vector<std::string>
       command;  // in place of the image's entrypoint (then its cmd is dropped too, as docker does)
   std::vector<std::string> args;           // in place of the image's cmd
   std::map<std::string, std::string> env;  // over the image's; secrets already filled in
+  std::vector<SecretFile> secret_files;
   std::string working_dir;
   std::string user;
+  std::vector<std::string> groups;  // besides those of the user
+  bool init = false;
   MilliCpu cpus;
+  std::string cpuset;
   MiB memory;
+  MiB swap;
   MiB shm;
   int64_t pids = 0;
+  std::vector<api::Ulimit> ulimits;
   std::string stop_signal;  // "SIGTERM"; the image's when empty
   Millis stop_grace;
   std::vector<api::Volume> volumes;  // already checked against the project's allow-list
   // That list: links in a volume's path must not lead out of it. No link is followed when empty.
   std::vector<std::string> host_paths;
+  std::vector<api::TmpfsMount> tmpfs;
+  // Rights and devices, already checked against what the project allows.
+  api::SecuritySettings security;
+  std::vector<api::DeviceMapping> devices;
+  api::NetworkSettings network;
+  std::vector<api::Port> ports;
+  bool publish_all = false;
+  std::optional<api::HealthCheck> health_check;
   std::vector<api::Allocation> allocations;
   std::vector<api::Accelerator> accelerators;  // the allocated ones, same order
   bool tty = false;
@@ -76,7 +109,7 @@ struct Launch {
 };
 
 struct Observation {
-  enum class What { kStarted, kExited, kStartFailed };
+  enum class What { kStarted, kExited, kStartFailed, kHealth };
   TaskRef ref;
   What what = What::kStarted;
   int exit_code = 0;        // kExited: 128 + signal when a signal ended it
@@ -84,13 +117,18 @@ struct Observation {
   // kStartFailed: kImagePull, kStartFailed, kAcceleratorFault or kCancelled. kExited: kLost when
   // nobody knows how it ended (then the exit code is 255).
   api::Reason reason = api::Reason::kNone;
-  std::string message;  // kStartFailed, kLost: one sentence for the user
+  // kStartFailed, kLost: one sentence for the user. kExited: what may explain the end, as half a
+  // sentence; empty when nothing does. kHealth: the last output of the check.
+  std::string message;
   Instant at;
+  std::vector<api::Port> ports;                               // kStarted: where they are published
+  api::ContainerHealth health = api::ContainerHealth::kNone;  // kHealth
 };
 
 struct Running {
   TaskRef ref;
-  bool started = false;  // false: created or still being started
+  bool started = false;          // false: created or still being started
+  std::vector<api::Port> ports;  // where they are published
 };
 
 struct LogQuery {
@@ -140,13 +178,9 @@ struct ImageSummary {
 enum class Whom { kAll, kFirst };
 
 using Progress = std::function<void(std::string_view line)>;
-struct Credentials {
-  std::string user, password;  // empty: what auth_json says, else anonymous
-  std::string auth_json;       // content of a docker config.json; may be empty
-};
 
 // Owned by the server. Methods may block (image pulls, runc) and are called on worker threads,
-// several at once, but never two at once for the same task.
+// several at once, but ensure, stop, signal and remove never two at once for the same task.
 class Engine {
  public:
   virtual ~Engine() = default;
@@ -160,7 +194,9 @@ class Engine {
   // The attempt in whose container the host's process `pid` runs; nullopt when in none of ours.
   virtual std::optional<TaskRef> owner(int64_t pid) = 0;
 
-  virtual Status ensure(const Launch& launch) = 0;
+  // `given_up` may be requested at any time: then a start that is on its way, a pull of its image
+  // above all, ends soon with kStartFailed and kCancelled.
+  virtual Status ensure(const Launch& launch, const std::stop_token& given_up = {}) = 0;
   // Signal (when empty the launch's own) to all processes of the container, then SIGKILL after
   // `grace`. Returns at once; the exit is observed. Ok when it is not there.
   virtual Status stop(const TaskRef& ref, std::string_view signal, Millis grace) = 0;
@@ -173,6 +209,14 @@ class Engine {
   virtual Result<std::unique_ptr<Session>> exec(const ExecRequest& request,
                                                 SessionEvents events) = 0;
   virtual Result<std::unique_ptr<Session>> attach(const TaskRef& ref, SessionEvents events) = 0;
+  // Files of a running container as a tar stream (archive/archive.h), with its user's rights: out
+  // of it on stream 1, or, `into` it, from the input. Stream 2 says why the exit code is not 0.
+  virtual Result<std::unique_ptr<Session>> copy(const TaskRef& ref, const std::string& path,
+                                                bool into, SessionEvents events) = 0;
+  // A connection to a TCP port as the container's own programs reach it on 127.0.0.1; kUnavailable
+  // when nothing listens there.
+  virtual Result<std::unique_ptr<Session>> connect(const TaskRef& ref, int port,
+                                                   SessionEvents events) = 0;
 
   virtual Result<std::vector<ImageSummary>> images() = 0;
   // From a docker-save archive, an OCI archive or an OCI layout on the server's disk.

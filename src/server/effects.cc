@@ -9,14 +9,15 @@ namespace tessera::server {
 
 namespace {
 
-Answer ensure(engine::Engine& engine, const Prepare& prepare, const Order& order) {
+Answer ensure(engine::Engine& engine, const Prepare& prepare, const Order& order,
+              const std::stop_token& given_up) {
   if (!order.valid.ok()) return {.status = order.valid};
   for (const api::Accelerator& accelerator : order.launch.accelerators) {
     Status ready = prepare(accelerator);
     // Fail before the start, with the reason, rather than run without the device (A18).
     if (!ready.ok()) return {.status = std::move(ready), .reason = api::Reason::kAcceleratorFault};
   }
-  return {.status = engine.ensure(order.launch)};
+  return {.status = engine.ensure(order.launch, given_up)};
 }
 
 std::string_view name_of(core::Effect::What what) {
@@ -41,12 +42,13 @@ void note(const core::Effect& effect, const Status& status, const Verdict& verdi
 
 }  // namespace
 
-Answer carry_out(engine::Engine& engine, const Prepare& prepare, const Order& order) {
+Answer carry_out(engine::Engine& engine, const Prepare& prepare, const Order& order,
+                 const std::stop_token& given_up) {
   const core::Effect& effect = order.effect;
   engine::TaskRef ref{effect.task, effect.attempt};
   switch (effect.what) {
     case core::Effect::What::kEnsure:
-      return ensure(engine, prepare, order);
+      return ensure(engine, prepare, order, given_up);
     case core::Effect::What::kStop:
       return {.status = engine.stop(ref, effect.signal, effect.grace)};
     case core::Effect::What::kSignal:
@@ -96,7 +98,12 @@ void EffectRunner::run(std::vector<Order> orders) {
     for (Order& order : orders) {
       std::string task = order.effect.task;
       std::deque<Pending>& queue = queues_[task];
-      queue.push_back({std::move(order), {}});
+      using What = core::Effect::What;
+      // A pull may take an hour: what is to end does not wait for it.
+      if (order.effect.what == What::kStop || order.effect.what == What::kRemove)
+        for (Pending& earlier : queue)
+          if (earlier.order.effect.what == What::kEnsure) earlier.given_up.request_stop();
+      queue.push_back({std::move(order), {}, {}});
       if (queue.size() == 1) begun.push_back(std::move(task));
     }
   }
@@ -115,7 +122,7 @@ void EffectRunner::attempt(const std::string& task) {
                    .front();  // stays the front one until we pop it: the deque only grows behind it
   }
   const core::Effect& effect = pending->order.effect;
-  Answer answer = carry_out(engine_, prepare_, pending->order);
+  Answer answer = carry_out(engine_, prepare_, pending->order, pending->given_up.get_token());
   Verdict verdict = judge(effect, answer, pending->patience.waited);
   note(effect, answer.status, verdict, pending->patience);
   if (!verdict.over) {

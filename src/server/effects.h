@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <stop_token>
 #include <string>
 
 #include "accel/provider.h"
@@ -29,7 +30,8 @@ struct Answer {
   Status status = Ok;
   api::Reason reason = api::Reason::kStartFailed;  // of a start that failed
 };
-Answer carry_out(engine::Engine& engine, const Prepare& prepare, const Order& order);
+Answer carry_out(engine::Engine& engine, const Prepare& prepare, const Order& order,
+                 const std::stop_token& given_up = {});
 
 // What follows from an answer.
 struct Verdict {
@@ -65,6 +67,7 @@ class EffectRunner {
   struct Pending {
     Order order;
     Patience patience;
+    std::stop_source given_up;  // of an ensure: requested once a stop or remove waits behind it
   };
   void start_next(const std::string& task);
   void attempt(const std::string& task);

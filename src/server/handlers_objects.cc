@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "server/encode.h"
 #include "server/services.h"
+#include "wire/json.h"
 
 namespace tessera::server {
 
@@ -42,6 +43,18 @@ Status check_maintainer(const Services& services, const Call& call, api::Project
   return Ok;
 }
 
+// Wrong ones are told now, not by a pull in the night.
+Status check_registry_logins(const api::Secret& secret) {
+  auto config = secret.data.find(std::string(api::kRegistryLoginKey));
+  if (config == secret.data.end()) return Ok;
+  auto parsed = wire::parse_json(config->second);
+  const Value* auths = parsed.ok() ? parsed->find("auths") : nullptr;
+  if (auths && auths->map()) return Ok;
+  return error(Code::kInvalid, "is no docker config.json with 'auths'",
+               cat("data.", api::kRegistryLoginKey),
+               "credential helpers stay behind on the machine that has them: log in without one");
+}
+
 void bind_projects(Router& router, Services& services) {
   router.bind(
       routes::kCreateProject, std::function([&services](Call call, Nothing, api::Project project) {
@@ -73,6 +86,7 @@ void bind_secrets(Router& router, Services& services) {
       routes::kCreateSecret, std::function([&services](Call call, Nothing, api::Secret secret) {
         Status valid = settle_project(secret.metadata, call);
         if (valid.ok()) valid = api::validate(secret);
+        if (valid.ok()) valid = check_registry_logins(secret);
         if (!valid.ok()) return call.refuse(valid.error());
         prepare_new(secret.metadata);
         submit(services, call, core::kSecretKind, core::CreateSecret{std::move(secret)}, 201);
@@ -83,6 +97,7 @@ void bind_secrets(Router& router, Services& services) {
                 Status valid = settle_name(secret.metadata, call);
                 if (valid.ok()) valid = settle_project(secret.metadata, call);
                 if (valid.ok()) valid = api::validate(secret);
+                if (valid.ok()) valid = check_registry_logins(secret);
                 if (!valid.ok()) return call.refuse(valid.error());
                 submit(services, call, core::kSecretKind, core::ReplaceSecret{std::move(secret)});
               }));

@@ -1,4 +1,4 @@
-// exec and attach: a WebSocket on one side, a process's streams on the other.
+// exec, attach, files, ports: a WebSocket on one side, a session with a container on the other.
 
 #include <mutex>
 
@@ -192,6 +192,23 @@ void bind_sessions(Router& router, Services& services) {
                                                    std::move(events));
                      });
       }));
+  router.bind(
+      routes::kJobFiles, std::function([&services](Call call, api::FilesQuery query, Nothing) {
+        open_session(services, call, query.index,
+                     [&services, query](const api::Task& task, engine::SessionEvents events) {
+                       return services.engine.copy({task.id, task.attempt}, query.path, query.into,
+                                                   std::move(events));
+                     });
+      }));
+  router.bind(routes::kForwardPort,
+              std::function([&services](Call call, api::PortForwardQuery query, Nothing) {
+                open_session(
+                    services, call, query.index,
+                    [&services, query](const api::Task& task, engine::SessionEvents events) {
+                      return services.engine.connect(
+                          {task.id, task.attempt}, static_cast<int>(query.port), std::move(events));
+                    });
+              }));
   router.bind(
       routes::kAttachJob, std::function([&services](Call call, api::ExecQuery query, Nothing) {
         open_session(services, call, query.index,

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "api/validate.h"
 #include "base/text.h"
 #include "server/launch_env.h"
+#include "wire/json.h"
 
 namespace tessera::server {
 
@@ -19,7 +21,7 @@ MiB shm_of(const api::Resources& resources, MiB memory) {
 constexpr int64_t kDefaultPids = 32'768;
 
 Status fill_secrets(const core::State& state, const api::Job& job, engine::Launch& launch) {
-  for (const api::SecretEnv& wanted : job.spec.secrets) {
+  for (const api::SecretUse& wanted : job.spec.secrets) {
     auto secret = state.secrets.find(core::object_key(job.metadata.project, wanted.secret));
     if (secret == state.secrets.end())
       return error(Code::kNotFound, cat("there is no secret ", quoted(wanted.secret),
@@ -28,9 +30,29 @@ Status fill_secrets(const core::State& state, const api::Job& job, engine::Launc
     if (value == secret->second.data.end())
       return error(Code::kNotFound,
                    cat("secret ", quoted(wanted.secret), " has no key ", quoted(wanted.key)));
-    launch.env[wanted.name] = value->second;
+    if (wanted.path.empty())
+      launch.env[wanted.name] = value->second;
+    else
+      launch.secret_files.push_back({wanted.path, value->second, wanted.mode});
   }
   return Ok;
+}
+
+// The project's logins at registries: what its secrets have under docker's own name for it.
+std::string registry_logins(const core::State& state, const std::string& project) {
+  std::string prefix = cat(project, "/");
+  Value::Map auths;
+  for (auto at = state.secrets.lower_bound(prefix);
+       at != state.secrets.end() && at->first.starts_with(prefix); ++at) {
+    auto config = at->second.data.find(std::string(api::kRegistryLoginKey));
+    if (config == at->second.data.end()) continue;
+    auto parsed = wire::parse_json(config->second);
+    const Value* entries = parsed.ok() ? parsed->find("auths") : nullptr;
+    if (entries && entries->map())
+      auths.insert(auths.end(), entries->map()->begin(), entries->map()->end());
+  }
+  if (auths.empty()) return {};
+  return wire::to_json(Value::Map{{"auths", std::move(auths)}});
 }
 
 bool lies_under(const std::string& path, const std::string& root) {
@@ -63,6 +85,8 @@ Result<engine::Launch> make_launch(const core::State& state, const api::Task& ta
   launch.index = task.index;
   launch.image = spec.image;
   launch.pull_policy = spec.pullPolicy;
+  launch.platform = spec.platform;
+  launch.credentials.auth_json = registry_logins(state, task.project);
   launch.command = spec.command;
   launch.args = spec.args;
   launch.env = convention_env(job, task);
@@ -74,13 +98,25 @@ Result<engine::Launch> make_launch(const core::State& state, const api::Task& ta
   }
   launch.working_dir = spec.workingDir;
   launch.user = spec.user;
+  launch.groups = spec.groups;
+  launch.init = spec.init;
   launch.cpus = task.cpus;
+  launch.cpuset = spec.resources.cpuset;
   launch.memory = task.memory;
+  launch.swap = spec.resources.swap.value_or(MiB{0});
   launch.shm = shm_of(spec.resources, task.memory);
   launch.pids = spec.resources.pids.value_or(kDefaultPids);
+  launch.ulimits = spec.ulimits;
   launch.stop_signal = spec.stopSignal;
   launch.stop_grace = spec.stopGrace;
   launch.volumes = spec.volumes;
+  launch.tmpfs = spec.tmpfs;
+  launch.security = spec.security;
+  launch.devices = spec.devices;
+  launch.network = spec.network;
+  launch.ports = spec.ports;
+  launch.publish_all = spec.publishAll;
+  launch.health_check = spec.healthCheck;
   launch.host_paths = state.projects.at(task.project).spec.hostPaths;
   launch.allocations = task.allocations;
   launch.tty = spec.tty;
@@ -92,6 +128,7 @@ Result<engine::Launch> make_launch(const core::State& state, const api::Task& ta
     launch.accelerators.push_back(device->second);
   }
   TRY_STATUS(check_volumes(state, job));
+  TRY_STATUS(api::check_privileges(job, state.projects.at(task.project).spec.privileges));
   TRY_STATUS(fill_secrets(state, job, launch));
   return launch;
 }

@@ -13,7 +13,9 @@ core::Command to_command(const engine::Observation& observation) {
   const engine::TaskRef& ref = observation.ref;
   switch (observation.what) {
     case What::kStarted:
-      return core::TaskStarted{ref.task, ref.attempt};
+      return core::TaskStarted{ref.task, ref.attempt, observation.ports};
+    case What::kHealth:
+      return core::TaskHealth{ref.task, ref.attempt, observation.health, observation.message};
     case What::kExited:
       return core::TaskExited{ref.task,
                               ref.attempt,
@@ -31,7 +33,8 @@ core::Reconcile to_command(const std::vector<engine::Running>& containers) {
   core::Reconcile out;
   for (const engine::Running& container : containers) {
     out.containers.push_back({container.ref.task, container.ref.attempt});
-    if (container.started) out.started.push_back(out.containers.back());
+    if (container.started)
+      out.started.push_back({container.ref.task, container.ref.attempt, container.ports});
   }
   return out;
 }

@@ -197,7 +197,7 @@ TEST_F(ServerTest, ValuesOfSecretsReachJobsAndNobodyElse) {
   ASSERT_TRUE(seen.ok());
   EXPECT_EQ(seen->data, (std::map<std::string, std::string>{{"value", ""}}));
   api::Job uses = job("a", {"exit", "0"});
-  uses.spec.secrets = {{"TOKEN", "token", "nothing"}};
+  uses.spec.secrets = {{.name = "TOKEN", .path = {}, .secret = "token", .key = "nothing"}};
   ASSERT_TRUE(create(uses).ok());
   EXPECT_NE(await_end("a").status.message.find("has no key 'nothing'"), std::string::npos);
 }

@@ -111,7 +111,8 @@ api::Job random_job(Rng& rng) {
   if (rng.chance(2)) spec.resources.cpus = MilliCpu{1'000'000};
   if (rng.chance(20)) spec.replicas = static_cast<int64_t>(2 + rng.below(3));
   add_batch(rng, spec);
-  if (rng.chance(8)) spec.secrets.push_back({"TOKEN", "token", "value"});
+  if (rng.chance(8))
+    spec.secrets.push_back({.name = "TOKEN", .path = {}, .secret = "token", .key = "value"});
   CHECK(api::validate(job).ok());
   return job;
 }

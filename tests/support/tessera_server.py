@@ -134,6 +134,19 @@ class Server:
         self.process.send_signal(signal.SIGKILL)
         self.process.wait()
 
+    def kill_all(self, *jobs):
+        """Ends the server, containerd and these jobs' containers, as a loss of power does."""
+        uids = [self.job(name)["metadata"]["uid"] for name in jobs]
+        self.kill()
+        for pid in processes_naming(str(self.folder) + "/"):  # containerd, shims, log writers
+            os.kill(pid, signal.SIGKILL)
+        for cgroups in pathlib.Path("/proc").glob("[0-9]*/cgroup"):
+            try:
+                if any(uid in cgroups.read_text() for uid in uids):
+                    os.kill(int(cgroups.parent.name), signal.SIGKILL)
+            except OSError:
+                pass
+
     def log(self):
         return (self.folder / "log").read_text(errors="replace")
 

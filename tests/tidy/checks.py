@@ -15,6 +15,7 @@ LAYERS = {
     "core": "api base",
     "wire": "api base",
     "net": "base",
+    "archive": "base",
     "accel": "wire api base",
     "accel/nvidia": "accel wire api base",
     "accel/sim": "accel wire api base",
@@ -24,13 +25,13 @@ LAYERS = {
     "engine/local/images": "engine/local/containerd wire api base",
     "engine/local/log": "base",
     "engine/local": "engine/local/images engine/local/containerd engine/local/log engine accel "
-                    "wire api base",
+                    "archive wire api base",
     "engine/sim": "engine api base",
     "store": "base",
     "monitor": "accel wire api base",
     "client": "net wire api base",
     "server": "core accel engine net store wire api base",
-    "cli": "client core wire api base",
+    "cli": "client core archive wire api base",
     "apps": "server cli client monitor accel/providers accel/nvidia engine/local engine/sim wire "
             "api base",
 }
@@ -41,6 +42,8 @@ THIRD_PARTY = {
                "src/net/tls_context.", "src/net/tls_tunnel.cc"),
     "nlohmann/": ("src/wire/json.cc",),
     "yaml-cpp/": ("src/wire/yaml.cc",),
+    "archive.h": ("src/archive/archive.cc",),
+    "archive_entry.h": ("src/archive/archive.cc",),
     "sqlite3.h": ("src/store/sqlite.cc", "src/store/sqlite_store.cc"),
     "grpc": ("src/engine/local/containerd/",),
     "google/": ("src/engine/local/containerd/",),
@@ -179,7 +182,8 @@ def functions(lines):
             first -= 1
         indent = len(lines[first]) - len(lines[first].lstrip(" "))
         body = "".join(lines[number + 1:number + 2])
-        is_table = re.match(r" *(static )?const \w.* = \{$", body)
+        # A described struct's fields() is a table as well.
+        is_table = re.match(r" *((static )?const \w.* = \{|return std::tuple\()$", body)
         if indent > 2 or statement.match(lines[first]) or is_table:
             continue
         close = " " * indent + "}"

@@ -10,9 +10,11 @@ import sys
 import unittest
 
 PROGRAM = ""
-FOLDER = pathlib.Path(__file__).resolve().parents[2] / "docs/reference"
-PAGES = {"api": "api.md", "cli": "cli.md", "lifecycle": "lifecycle.md", "openapi": "openapi.json",
-         "submit": "submit.md", "kubernetes": "kubernetes.md"}
+FOLDER = pathlib.Path(__file__).resolve().parents[2] / "docs"
+PAGES = {"api": "reference/api.md", "cli": "reference/cli.md",
+         "lifecycle": "reference/lifecycle.md", "openapi": "reference/openapi.json",
+         "submit": "reference/submit.md", "kubernetes": "reference/kubernetes.md",
+         "docker-flags": "docker-flags.md"}
 
 
 def difference(checked_in, printed):
@@ -35,7 +37,7 @@ class Reference(unittest.TestCase):
                 path = FOLDER / name
                 checked_in = path.read_text() if path.exists() else ""
                 self.assertEqual(difference(checked_in, printed), "",
-                                 f"docs/reference/{name} is out of date: run scripts/reference")
+                                 f"docs/{name} is out of date: run scripts/reference")
 
     def test_a_difference_is_seen(self):
         self.assertEqual(difference("a\nb\n", "a\nb\n"), "")

@@ -13,6 +13,8 @@ namespace tessera::local {
 namespace {
 
 const char* const kRoot = "/sys/fs/cgroup";
+// How systemd's cgroups of single containers end.
+constexpr std::string_view kScope = ".scope";
 
 void add_processes(const std::filesystem::path& folder, std::vector<pid_t>& out) {
   auto text = read_file(folder / "cgroup.procs");
@@ -63,14 +65,16 @@ void Cgroup::kill() const {
   for (pid_t pid : processes()) ::kill(pid, SIGKILL);
 }
 
-std::string container_in(std::string_view proc_cgroup, std::string_view folder) {
+std::string container_in(std::string_view proc_cgroup, std::string_view prefix) {
   for (const std::string& line : split(proc_cgroup, '\n')) {
     size_t path = line.find(":/");  // after the hierarchy's number and its controllers
     if (path == std::string::npos) continue;
     std::string_view rest = std::string_view(line).substr(path + 1);
-    if (!rest.starts_with(folder)) continue;
-    rest.remove_prefix(folder.size());
-    return std::string(rest.substr(0, rest.find('/')));
+    if (!rest.starts_with(prefix)) continue;
+    rest.remove_prefix(prefix.size());
+    std::string_view name = rest.substr(0, rest.find('/'));
+    if (name.ends_with(kScope)) name.remove_suffix(kScope.size());
+    return std::string(name);
   }
   return {};
 }

@@ -29,8 +29,8 @@ class Cgroup {
   bool v2_;
 };
 
-// The container whose cgroup, below `folder` ("/tessera-x/"), is named in the text of a
-// /proc/PID/cgroup; empty when it is in none. See cgroups(7).
-std::string container_in(std::string_view proc_cgroup, std::string_view folder);
+// The container whose cgroup, which begins with `prefix` (cgroup_prefix()), is named in the text of
+// a /proc/PID/cgroup; empty when it is in none. See cgroups(7).
+std::string container_in(std::string_view proc_cgroup, std::string_view prefix);
 
 }  // namespace tessera::local

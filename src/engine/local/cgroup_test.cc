@@ -21,6 +21,9 @@ TEST(ContainerIn, IsReadFromTheCgroupsOfAProcess) {
       {"0::/\n", ""},
       {"", ""},
   };
+  EXPECT_EQ(
+      container_in("0::/tessera.slice/tessera-k2-abc-0.1.scope\n", "/tessera.slice/tessera-k2-"),
+      "abc-0.1");
   for (const Case& c : kCases) EXPECT_EQ(container_in(c.text, kFolder), c.container) << c.text;
 }
 

@@ -1,12 +1,12 @@
 #include "engine/local/host.h"
 
+#include <linux/capability.h>
 #include <sys/resource.h>
-#include <sys/statfs.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
+#include <cstdlib>
 #include <limits>
 #include <thread>
 
@@ -18,23 +18,20 @@ namespace tessera::local {
 
 namespace {
 
-constexpr auto kCgroup2Magic = 0x63677270;
-const char* const kCgroups = "/sys/fs/cgroup";
+constexpr std::pair<const char*, __rlimit_resource> kLimits[] = {
+    {"as", RLIMIT_AS},           {"core", RLIMIT_CORE},         {"cpu", RLIMIT_CPU},
+    {"data", RLIMIT_DATA},       {"fsize", RLIMIT_FSIZE},       {"locks", RLIMIT_LOCKS},
+    {"memlock", RLIMIT_MEMLOCK}, {"msgqueue", RLIMIT_MSGQUEUE}, {"nice", RLIMIT_NICE},
+    {"nofile", RLIMIT_NOFILE},   {"nproc", RLIMIT_NPROC},       {"rss", RLIMIT_RSS},
+    {"rtprio", RLIMIT_RTPRIO},   {"rttime", RLIMIT_RTTIME},     {"sigpending", RLIMIT_SIGPENDING},
+    {"stack", RLIMIT_STACK}};
 
-int64_t hard_limit(__rlimit_resource what) {
+int64_t own_hard_limit(__rlimit_resource what) {
   rlimit limit{};
   ::getrlimit(what, &limit);
   // RLIM_INFINITY does not fit; what fits is as good as none.
   constexpr auto kMost = static_cast<rlim_t>(std::numeric_limits<int64_t>::max());
   return static_cast<int64_t>(std::min(limit.rlim_max, kMost));
-}
-
-// Files of controllers are not in the root of the second hierarchy, but in each of its children.
-bool any_child_has(const std::string& folder, const char* file) {
-  std::error_code failure;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, failure))
-    if (exists(entry.path() / file)) return true;
-  return false;
 }
 
 std::string text_of(const std::string& path) {
@@ -49,6 +46,13 @@ int64_t number_in(std::string_view text, std::string_view key) {
     std::string_view rest = trim(std::string_view(line).substr(key.size()));
     return to_int(rest.substr(0, rest.find(' '))).value_or(0);
   }
+  return 0;
+}
+
+// A set of capabilities in /proc/self/status.
+uint64_t capability_bits(std::string_view status, std::string_view key) {
+  for (const std::string& line : split(status, '\n'))
+    if (line.starts_with(key)) return std::strtoull(line.c_str() + key.size(), nullptr, 16);
   return 0;
 }
 
@@ -67,20 +71,21 @@ std::string os_name() {
 
 HostLimits find_host_limits(const std::string& runc) {
   HostLimits out;
-  struct statfs facts{};
-  out.cgroup_v2 = ::statfs(kCgroups, &facts) == 0 && facts.f_type == kCgroup2Magic;
-  std::string root = kCgroups;
-  out.swap_limit = out.cgroup_v2 ? any_child_has(root, "memory.swap.max")
-                                 : exists(root + "/memory/memory.memsw.limit_in_bytes");
-  out.cpu_quota =
-      out.cgroup_v2 ? any_child_has(root, "cpu.max") : exists(root + "/cpu/cpu.cfs_quota_us");
-  out.open_files = hard_limit(RLIMIT_NOFILE);
-  out.locked_bytes = hard_limit(RLIMIT_MEMLOCK);
+  out.cgroups = find_cgroups();
+  for (auto [name, what] : kLimits) out.hard_limits[name] = own_hard_limit(what);
+  std::string status = text_of("/proc/self/status");
+  out.capabilities = capability_bits(status, "CapBnd:") & capability_bits(status, "CapPrm:");
+  out.may_raise_limits = capability_bits(status, "CapEff:") >> CAP_SYS_RESOURCE & 1;
   out.oom_score_adj =
       static_cast<int>(to_int(trim(text_of("/proc/self/oom_score_adj"))).value_or(0));
   auto features = run_program({.argv = {runc, "features"}});
   out.recursive_read_only = features.ok() && features->out.find("\"rro\"") != std::string::npos;
   return out;
+}
+
+int64_t HostLimits::hard_limit(const std::string& name) const {
+  auto found = hard_limits.find(name);
+  return found == hard_limits.end() ? std::numeric_limits<int64_t>::max() : found->second;
 }
 
 api::Node describe_host(const std::string& name) {
@@ -95,11 +100,11 @@ api::Node describe_host(const std::string& name) {
   return node;
 }
 
-std::string resolver_file(const std::vector<std::string>& servers) {
-  std::string out;
-  for (const std::string& server : servers) out += cat("nameserver ", server, "\n");
-  if (!out.empty()) return out;
+namespace {
+
+std::string machine_resolver_file() {
   // systemd-resolved keeps the real servers beside the file that names only itself.
+  std::string out;
   for (const char* path : {"/etc/resolv.conf", "/run/systemd/resolve/resolv.conf"}) {
     bool usable = false;
     out.clear();
@@ -111,6 +116,30 @@ std::string resolver_file(const std::vector<std::string>& servers) {
       if (!line.empty()) out += line + "\n";
     }
     if (usable) return out;
+  }
+  return out;
+}
+
+std::string server_lines(const std::vector<std::string>& servers) {
+  std::string out;
+  for (const std::string& server : servers) out += cat("nameserver ", server, "\n");
+  return out;
+}
+
+}  // namespace
+
+std::string resolver_file(const std::vector<std::string>& servers,
+                          const api::NetworkSettings& own) {
+  std::string base = servers.empty() ? machine_resolver_file() : server_lines(servers);
+  std::string out = server_lines(own.nameServers);
+  if (!own.searchDomains.empty()) out += cat("search ", join(own.searchDomains, " "), "\n");
+  if (!own.resolverOptions.empty()) out += cat("options ", join(own.resolverOptions, " "), "\n");
+  // The rest is the machine's, line by line of another kind.
+  for (const std::string& line : split(base, '\n')) {
+    bool replaced = (line.starts_with("nameserver") && !own.nameServers.empty()) ||
+                    (line.starts_with("search") && !own.searchDomains.empty()) ||
+                    (line.starts_with("options") && !own.resolverOptions.empty());
+    if (!line.empty() && !replaced) out += line + "\n";
   }
   return out;
 }

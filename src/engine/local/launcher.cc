@@ -11,10 +11,14 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "engine/local/health.h"
 #include "engine/local/log/log_writer.h"
+#include "engine/local/mapped_devices.h"
 #include "engine/local/pipes.h"
 #include "engine/local/rootfs.h"
 #include "engine/local/runc_text.h"
+#include "engine/local/secret_files.h"
+#include "engine/local/shm.h"
 #include "wire/json.h"
 
 namespace tessera::local {
@@ -36,9 +40,24 @@ std::optional<StartFailure> failed(Error error) {
   return StartFailure{api::Reason::kStartFailed, std::move(error)};
 }
 
+constexpr const char* kGivenUp = "stopped before it started";
+
+// "8888/tcp" of an image: to be published on a free port.
+std::optional<api::Port> parse_exposed_port(std::string_view text) {
+  size_t slash = text.find('/');
+  auto port = to_int(text.substr(0, slash));
+  if (!port || *port < 1 || *port > 65535) return std::nullopt;
+  bool udp = slash != std::string_view::npos && text.substr(slash + 1) == "udp";
+  return api::Port{.port = *port,
+                   .hostPort = 0,
+                   .hostAddress = {},
+                   .protocol = udp ? api::Protocol::kUdp : api::Protocol::kTcp};
+}
+
 }  // namespace
 
-std::optional<StartFailure> Launcher::launch(const Launch& launch, const TaskPtr& task) {
+std::optional<StartFailure> Launcher::launch(const Launch& launch, const TaskPtr& task,
+                                             const std::stop_token& given_up) {
   if (exists(machine_.state_folder(task->container))) {  // a try that containerd's end cut off
     auto runs = resume(task->container);
     if (!runs.ok()) return failed(runs.error());
@@ -49,10 +68,10 @@ std::optional<StartFailure> Launcher::launch(const Launch& launch, const TaskPtr
     }
     if (Status wiped = start_anew(launch, *task); !wiped.ok()) return failed(wiped.error());
   }
-  auto failure = start(launch, task);
+  auto failure = start(launch, task, given_up);
   // Left by one that could not clear up after itself.
   if (failure && failure->error.code == Code::kAlreadyExists && start_anew(launch, *task).ok())
-    failure = start(launch, task);
+    failure = start(launch, task, given_up);
   if (!failure || is_away(*failure)) return failure;
   Status wiped = wipe(task->container, task->project);
   if (!wiped.ok())
@@ -66,43 +85,50 @@ Status Launcher::start_anew(const Launch& launch, const Task& task) {
   return prepare_log_folder(machine_.log_folder(launch.ref));
 }
 
-std::optional<StartFailure> Launcher::start(const Launch& launch, const TaskPtr& task) {
+std::optional<StartFailure> Launcher::start(const Launch& launch, const TaskPtr& task,
+                                            const std::stop_token& given_up) {
   const std::string& container = task->container;
   Image image;
-  if (auto failure = find_image(launch, image)) return failure;
+  if (auto failure = find_image(launch, image, given_up)) return failure;
   auto edits = find_devices(launch);
   if (!edits.ok()) return failed(api::Reason::kAcceleratorFault, edits.error());
-  if (machine_.tasks.update([&] { return task->cancelled; }))
-    return failed(api::Reason::kCancelled, error(Code::kConflict, "stopped before it started"));
+  auto devices = find_mapped_devices(launch.devices);
+  if (!devices.ok()) return failed(devices.error());
+  edits->deviceNodes.insert(edits->deviceNodes.end(), devices->begin(), devices->end());
+  if (given_up.stop_requested() || machine_.tasks.update([&] { return task->cancelled; }))
+    return failed(api::Reason::kCancelled, error(Code::kConflict, kGivenUp));
 
   // The snapshot is containerd's work, the rest ours: both at once.
   auto snapshot = std::async(std::launch::async, [&] {
     return machine_.client.prepare_snapshot(machine_.options.snapshotter, container, image.chain_id,
                                             {{"containerd.io/gc.root", "tessera"}});
   });
-  std::string host_name = make_host_name(launch.job, launch.index);
+  const std::string& wanted_name = launch.network.hostname;
+  std::string host_name =
+      wanted_name.empty() ? make_host_name(launch.job, launch.index) : wanted_name;
   std::string state = machine_.state_folder(container);
-  Status prepared = write_etc(container, host_name);
-  if (prepared.ok()) prepared = introductions_.write_hostfile(launch, container);
-  if (prepared.ok()) prepared = machine_.network.create_namespace(task->project, container);
+  Status prepared = prepare(launch, image, container, host_name);
   auto volumes = pin_volumes(launch.volumes, launch.host_paths, state + "/volumes");
   auto rootfs = snapshot.get();
   if (!prepared.ok()) return failed(prepared.error());
   if (!volumes.ok()) return failed(volumes.error());
   if (!rootfs.ok()) return failed(rootfs.error());
 
-  auto files = user_files(image, *rootfs);
-  if (!files.ok()) return failed(files.error());
-  auto user = resolve_user(launch.user.empty() ? image.config.user : launch.user, *files);
+  auto user = find_user(launch, image, *rootfs);
   if (!user.ok()) return failed(user.error());
+  auto secrets = SecretFiles::make(launch.secret_files, *user, state + "/secrets");
+  if (!secrets.ok()) return failed(secrets.error());
+  bool on_host = launch.network.mode == api::NetworkMode::kHost;
   auto spec = make_spec({.launch = launch,
                          .image = image.config,
                          .user = *user,
                          .edits = *edits,
                          .volumes = volumes->bound(),
+                         .secrets = secrets->bound(),
+                         .init_program = machine_.options.init,
                          .host_name = host_name,
-                         .netns_path = machine_.network.netns_path(container),
-                         .cgroups_path = machine_.cgroups_path(container),
+                         .netns_path = on_host ? "" : machine_.network.netns_path(container),
+                         .cgroups_path = machine_.cgroup_for_runc(container),
                          .etc_folder = state,
                          .host = machine_.host});
   if (!spec.ok()) return failed(spec.error());
@@ -115,7 +141,35 @@ std::optional<StartFailure> Launcher::start(const Launch& launch, const TaskPtr&
   return failed(std::move(why));
 }
 
-std::optional<StartFailure> Launcher::find_image(const Launch& launch, Image& image) {
+// What the container finds on the machine besides its image: files, a network, ports.
+Status Launcher::prepare(const Launch& launch, const Image& image, const std::string& container,
+                         const std::string& host_name) {
+  if (launch.init && !exists(machine_.options.init))
+    return error(Code::kInvalid, cat("this node has no init: ", machine_.options.init), "spec.init",
+                 "an admin can install the package tini");
+  TRY_STATUS(write_etc(launch, container, host_name));
+  TRY_STATUS(introductions_.write_hostfile(launch, container));
+  auto check = effective_check(launch.health_check, image.config.health_check);
+  if (check) TRY_STATUS(HealthMonitor::keep(machine_.state_folder(container), *check));
+  if (launch.network.mode == api::NetworkMode::kHost) return Ok;
+  std::vector<api::Port> ports = launch.ports;
+  for (const std::string& exposed : image.config.exposed_ports) {
+    auto port = launch.publish_all ? parse_exposed_port(exposed) : std::nullopt;
+    if (port) ports.push_back(*port);
+  }
+  TRY(auto reserved, machine_.network.reserve_ports(container, ports));
+  return machine_.network.create_namespace(launch.project, container,
+                                           launch.network.mode == api::NetworkMode::kProject);
+}
+
+std::optional<StartFailure> Launcher::find_image(const Launch& launch, Image& image,
+                                                 const std::stop_token& given_up) {
+  if (std::string own = text(own_platform());
+      !launch.platform.empty() && !cat(own, "/").starts_with(cat(launch.platform, "/")))
+    return failed(
+        error(Code::kInvalid,
+              cat("images for ", launch.platform, " do not run on this node, which is ", own),
+              "spec.platform"));
   Result<Image> found = error(Code::kNotFound, "not looked for");
   if (launch.pull_policy != api::PullPolicy::kAlways) {
     found = machine_.images.resolve(launch.image);
@@ -123,8 +177,13 @@ std::optional<StartFailure> Launcher::find_image(const Launch& launch, Image& im
     if (!found.ok() && found.error().code == Code::kUnavailable) return failed(found.error());
   }
   bool missing = !found.ok() && found.error().code == Code::kNotFound;
-  if (missing && launch.pull_policy != api::PullPolicy::kNever)
-    found = machine_.images.pull(launch.image, {});
+  if (missing && launch.pull_policy != api::PullPolicy::kNever) {
+    const engine::Credentials& login = launch.credentials;
+    found = machine_.images.pull(launch.image, {login.user, login.password, login.auth_json}, {},
+                                 given_up);
+    if (!found.ok() && given_up.stop_requested())
+      return failed(api::Reason::kCancelled, error(Code::kConflict, kGivenUp));
+  }
   if (!found.ok()) return failed(api::Reason::kImagePull, found.error());
   image = *std::move(found);
   return std::nullopt;
@@ -158,14 +217,26 @@ Result<UserFiles> Launcher::user_files(const Image& image, const std::vector<Mou
   return files;
 }
 
+Result<User> Launcher::find_user(const Launch& launch, const Image& image,
+                                 const std::vector<Mount>& rootfs) {
+  TRY(UserFiles files, user_files(image, rootfs));
+  TRY(User user, resolve_user(launch.user.empty() ? image.config.user : launch.user, files));
+  TRY_STATUS(add_groups(launch.groups, files, user));
+  return user;
+}
+
 // The hosts file gets the container's address once it has one: what is mounted is this very file.
-Status Launcher::write_etc(const std::string& container, const std::string& host_name) const {
+Status Launcher::write_etc(const Launch& launch, const std::string& container,
+                           const std::string& host_name) const {
   std::string folder = machine_.state_folder(container);
   TRY_STATUS(make_directories(folder, 0711));
-  TRY_STATUS(append_file(folder + "/hosts",
-                         "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n"));
+  std::string hosts = "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n";
+  for (const api::HostEntry& entry : launch.network.hosts)
+    hosts += cat(entry.address, "\t", entry.name, "\n");
+  TRY_STATUS(append_file(folder + "/hosts", hosts));
   TRY_STATUS(append_file(folder + "/hostname", host_name + "\n"));
-  return append_file(folder + "/resolv.conf", resolver_file(machine_.options.name_servers));
+  return append_file(folder + "/resolv.conf",
+                     resolver_file(machine_.options.name_servers, launch.network));
 }
 
 Status Launcher::make_record(const Launch& launch, const Image& image, const Value& spec,
@@ -180,7 +251,8 @@ Status Launcher::make_record(const Launch& launch, const Image& image, const Val
                   {std::string(kProjectLabel), launch.project},
                   {std::string(kJobLabel), launch.job},
                   {std::string(kStopSignalLabel), stop_signal},
-                  {std::string(kStdinLabel), launch.stdin_open ? "open" : "none"}},
+                  {std::string(kStdinLabel), launch.stdin_open ? "open" : "none"},
+                  {std::string(kInitLabel), launch.init ? "yes" : "no"}},
        .runc = machine_.runc(),
        .spec_json = wire::to_json(spec),
        .snapshotter = machine_.options.snapshotter,
@@ -210,8 +282,10 @@ Result<Stdio> Launcher::make_stdio(const Launch& launch, const std::string& cont
 Status Launcher::run(const Launch& launch, const TaskPtr& task, const std::vector<Mount>& rootfs,
                      const std::string& host_name) {
   const std::string& container = task->container;
-  auto network = std::async(std::launch::async,
-                            [&] { return machine_.network.attach(task->project, container); });
+  bool connected = launch.network.mode == api::NetworkMode::kProject;
+  auto network = std::async(std::launch::async, [&]() -> Result<std::string> {
+    return connected ? machine_.network.attach(task->project, container) : std::string();
+  });
   auto stdio = make_stdio(launch, container);
   if (!stdio.ok()) {
     network.wait();
@@ -224,9 +298,9 @@ Status Launcher::run(const Launch& launch, const TaskPtr& task, const std::vecto
   TRY_STATUS(introductions_.introduce(launch, container, *address, host_name));
   machine_.tasks.update([&] { task->started = wall_now(); });  // before it can end
   TRY_STATUS(append_file(ready_path(container), ""));
-  auto started = machine_.client.start(container);
-  if (!started.ok()) return std::move(started).error();
-  machine_.network.top_up(task->project);
+  TRY(uint32_t pid, machine_.client.start(container));
+  if (!launch.security.hostIpc) task->shm = open_shm(pid);
+  if (launch.network.mode == api::NetworkMode::kProject) machine_.network.top_up(task->project);
   return Ok;
 }
 
@@ -304,6 +378,7 @@ Status Launcher::clear_state(const std::string& container) {
   dismiss_log_writer(machine_.output_path(container, "stdout"),
                      machine_.output_path(container, "stderr"));
   unpin_leftovers(state + "/volumes");
+  SecretFiles::clear(state + "/secrets");
   std::error_code failure;
   std::filesystem::remove_all(state, failure);
   if (failure) return error(Code::kInternal, cat("remove ", state, ": ", failure.message()));

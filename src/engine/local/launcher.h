@@ -4,6 +4,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <stop_token>
 #include <string>
 
 #include "engine/local/introductions.h"
@@ -29,7 +30,8 @@ class Launcher {
 
   // nullopt: it runs. A failure has left nothing behind but its log folder; one because containerd
   // was away has left what the next launch of the same attempt goes on with.
-  std::optional<StartFailure> launch(const engine::Launch& launch, const TaskPtr& task);
+  std::optional<StartFailure> launch(const engine::Launch& launch, const TaskPtr& task,
+                                     const std::stop_token& given_up);
   // Goes on with a start that was cut off: true when the container runs now, or has run; false when
   // it never will and may be wiped. So that a program is started once, whoever dies meanwhile.
   Result<bool> resume(const std::string& container);
@@ -42,11 +44,18 @@ class Launcher {
 
  private:
   Status start_anew(const engine::Launch& launch, const Task& task);
-  std::optional<StartFailure> start(const engine::Launch& launch, const TaskPtr& task);
-  std::optional<StartFailure> find_image(const engine::Launch& launch, Image& image);
+  std::optional<StartFailure> start(const engine::Launch& launch, const TaskPtr& task,
+                                    const std::stop_token& given_up);
+  std::optional<StartFailure> find_image(const engine::Launch& launch, Image& image,
+                                         const std::stop_token& given_up);
   Result<accel::cdi::ContainerEdits> find_devices(const engine::Launch& launch) const;
+  Status prepare(const engine::Launch& launch, const Image& image, const std::string& container,
+                 const std::string& host_name);
+  Result<User> find_user(const engine::Launch& launch, const Image& image,
+                         const std::vector<Mount>& rootfs);
   Result<UserFiles> user_files(const Image& image, const std::vector<Mount>& rootfs);
-  Status write_etc(const std::string& container, const std::string& host_name) const;
+  Status write_etc(const engine::Launch& launch, const std::string& container,
+                   const std::string& host_name) const;
   Status make_record(const engine::Launch& launch, const Image& image, const Value& spec,
                      const std::string& container) const;
   Result<Stdio> make_stdio(const engine::Launch& launch, const std::string& container) const;

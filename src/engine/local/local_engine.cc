@@ -74,7 +74,7 @@ class LocalEngine final : public engine::Engine {
   Result<std::vector<engine::Running>> list() override;
   std::optional<TaskRef> owner(int64_t pid) override;
 
-  Status ensure(const Launch& launch) override;
+  Status ensure(const Launch& launch, const std::stop_token& given_up) override;
   Status stop(const TaskRef& ref, std::string_view signal, Millis grace) override;
   Status signal(const TaskRef& ref, std::string_view signal, engine::Whom whom) override;
   Status remove(const TaskRef& ref) override;
@@ -85,6 +85,10 @@ class LocalEngine final : public engine::Engine {
                                                 engine::SessionEvents events) override;
   Result<std::unique_ptr<engine::Session>> attach(const TaskRef& ref,
                                                   engine::SessionEvents events) override;
+  Result<std::unique_ptr<engine::Session>> copy(const TaskRef& ref, const std::string& path,
+                                                bool into, engine::SessionEvents events) override;
+  Result<std::unique_ptr<engine::Session>> connect(const TaskRef& ref, int port,
+                                                   engine::SessionEvents events) override;
 
   Result<std::vector<ImageSummary>> images() override;
   Result<std::vector<ImageSummary>> import_image(const std::string& path,
@@ -101,6 +105,7 @@ class LocalEngine final : public engine::Engine {
   bool is_running(const TaskPtr& task) {
     return machine_.tasks.update([&] { return task->step == Step::kRunning; });
   }
+  Result<TaskPtr> running(const TaskRef& ref);
   Status remove_container(const TaskPtr& task);
   std::string own_stop_signal(const Task& task) const;
 
@@ -134,14 +139,15 @@ Result<api::Node> LocalEngine::node() {
   auto version = machine_.client.version();
   node.status.ready = version.ok();
   node.status.message = version.ok() ? machine_.network.describe() : version.error().text();
-  node.status.engine = cat("containerd ", version.ok() ? *version : "(away)", ", ", runc_version_);
+  node.status.engine = cat("containerd ", version.ok() ? *version : "(away)", ", ", runc_version_,
+                           ", ", to_text(machine_.host.cgroups.driver));
   return node;
 }
 
 std::optional<TaskRef> LocalEngine::owner(int64_t pid) {
   auto text = read_file(cat("/proc/", pid, "/cgroup"));
   if (!text.ok()) return std::nullopt;  // it is gone
-  TaskPtr task = machine_.tasks.find_container(container_in(*text, machine_.cgroups_path("")));
+  TaskPtr task = machine_.tasks.find_container(container_in(*text, machine_.cgroup_prefix()));
   if (!task) return std::nullopt;
   return task->ref;
 }
@@ -150,12 +156,14 @@ Result<std::vector<engine::Running>> LocalEngine::list() {
   std::vector<engine::Running> out;
   for (const TaskPtr& task : machine_.tasks.all()) {
     Step step = machine_.tasks.update([&] { return task->step; });
-    if (step != Step::kFailed) out.push_back({task->ref, step != Step::kStarting});
+    if (step == Step::kFailed) continue;
+    out.push_back(
+        {task->ref, step != Step::kStarting, machine_.network.published(task->container)});
   }
   return out;
 }
 
-Status LocalEngine::ensure(const Launch& launch) {
+Status LocalEngine::ensure(const Launch& launch, const std::stop_token& given_up) {
   TRY_STATUS(machine_.tasks.check_attempt(launch.ref));
   TaskPtr task = machine_.tasks.find(launch.ref.task);
   if (task && task->ref != launch.ref) {
@@ -168,9 +176,10 @@ Status LocalEngine::ensure(const Launch& launch) {
     // Before anything else, so that a follower of the log finds it.
     TRY_STATUS(prepare_log_folder(machine_.log_folder(launch.ref)));
     task = make_task(launch.ref, launch.project, launch.stdin_open);
+    task->init = launch.init;
     machine_.tasks.put(task);
   }
-  auto failure = launcher_.launch(launch, task);
+  auto failure = launcher_.launch(launch, task, given_up);
   if (!failure) {
     supervisor_->report_started(task);
     return Ok;
@@ -206,7 +215,8 @@ Status LocalEngine::signal(const TaskRef& ref, std::string_view signal, engine::
   TaskPtr task = machine_.tasks.find(ref.task);
   if (!task || task->ref != ref || !is_running(task))
     return error(Code::kNotFound, cat("task ", ref.task, " does not run"));
-  return machine_.client.kill(task->container, {}, number, whom == engine::Whom::kAll);
+  bool all = whom == engine::Whom::kAll && !task->init;  // an init passes it on itself
+  return machine_.client.kill(task->container, {}, number, all);
 }
 
 Status LocalEngine::remove_container(const TaskPtr& task) {
@@ -245,6 +255,26 @@ Status LocalEngine::read_log(const LogQuery& query, const engine::LogSink& sink)
   --readers_;
   idle_.notify_all();
   return status;
+}
+
+Result<TaskPtr> LocalEngine::running(const TaskRef& ref) {
+  TaskPtr task = machine_.tasks.find(ref.task);
+  if (!task || task->ref != ref || !is_running(task))
+    return error(Code::kConflict, cat("the container of task ", ref.task, " does not run"));
+  return task;
+}
+
+Result<std::unique_ptr<engine::Session>> LocalEngine::copy(const TaskRef& ref,
+                                                           const std::string& path, bool into,
+                                                           engine::SessionEvents events) {
+  TRY(TaskPtr task, running(ref));
+  return start_copy(machine_, task, path, into, std::move(events));
+}
+
+Result<std::unique_ptr<engine::Session>> LocalEngine::connect(const TaskRef& ref, int port,
+                                                              engine::SessionEvents events) {
+  TRY(TaskPtr task, running(ref));
+  return start_port_session(machine_, task, port, std::move(events));
 }
 
 Result<std::unique_ptr<engine::Session>> LocalEngine::exec(const engine::ExecRequest& request,

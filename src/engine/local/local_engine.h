@@ -26,7 +26,8 @@ struct LocalOptions {
 
   std::string node_name;  // the host name when empty
   std::string runc = "runc";
-  std::string snapshotter;  // picked by trying when empty
+  std::string init = "/usr/bin/tini-static";  // mounted into containers that want an init
+  std::string snapshotter;                    // picked by trying when empty
   std::vector<std::string> insecure_registries;
   // Where to find CDI specs besides /etc/cdi and /var/run/cdi: Provider::cdi_folders().
   std::vector<std::string> cdi_folders;

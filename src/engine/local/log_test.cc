@@ -218,7 +218,7 @@ TEST_F(LogTest, WithoutFollowEndsWhereTheLogEndedWhenAsked) {
   EXPECT_TRUE(last.ends_with("line 19999\n"));
 }
 
-TEST_F(LogTest, SaysThatOlderOutputWasDropped) {
+TEST_F(LogTest, E9_SaysThatOlderOutputWasDropped) {
   write_records(4, 0, 1);
   std::string all = read_all(folder_);
   EXPECT_NE(all.find("truncated"), std::string::npos) << all;
@@ -342,7 +342,7 @@ TEST_F(LogTest, FollowsThroughRotation) {
 
 // A container that prints without end, a small log and a reader: the disk stays small, the reader
 // lives and what it gets are lines, cut only where the log went on without it.
-TEST_F(LogTest, EndlessOutputStaysWithinTheLimit) {
+TEST_F(LogTest, E9_EndlessOutputStaysWithinTheLimit) {
   constexpr LogLimits kLimits{.file_bytes = 256 << 10, .files = 3};
   static constexpr std::string_view kLine = "the same line again and again";
   Fd over = make_event();

@@ -56,14 +56,22 @@ std::string Machine::task_log_folder(const std::string& task) const {
 std::string Machine::log_folder(const TaskRef& ref) const {
   return cat(task_log_folder(ref.task), "/", ref.attempt);
 }
-std::string Machine::cgroups_path(const std::string& container) const {
-  return cat("/", private_name("tessera-", options.data_folder, {}), "/", container);
+std::string Machine::cgroup_for_runc(const std::string& container) const {
+  return local::cgroup_for_runc(host.cgroups.driver,
+                                private_name("tessera-", options.data_folder, {}), container);
 }
 Cgroup Machine::cgroup(const std::string& container) const {
-  return {cgroups_path(container), host.cgroup_v2};
+  std::string owner = private_name("tessera-", options.data_folder, {});
+  return {cgroup_path(host.cgroups.driver, owner, container), host.cgroups.v2()};
+}
+std::string Machine::cgroup_prefix() const {
+  return local::cgroup_prefix(host.cgroups.driver,
+                              private_name("tessera-", options.data_folder, {}));
 }
 RuncOptions Machine::runc() const {
-  return {.binary = options.runc, .root = options.run_folder + "/runc"};
+  return {.binary = options.runc,
+          .root = options.run_folder + "/runc",
+          .systemd_cgroup = host.cgroups.driver == CgroupDriver::kSystemd};
 }
 
 }  // namespace tessera::local

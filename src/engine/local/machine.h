@@ -6,6 +6,7 @@
 #include <string>
 
 #include "engine/local/bundles.h"
+#include "engine/local/cgroup.h"
 #include "engine/local/containerd/containerd.h"
 #include "engine/local/host.h"
 #include "engine/local/images/image_store.h"
@@ -22,6 +23,7 @@ inline constexpr std::string_view kProjectLabel = "tessera.dev/project";
 inline constexpr std::string_view kJobLabel = "tessera.dev/job";
 inline constexpr std::string_view kStopSignalLabel = "tessera.dev/stop-signal";
 inline constexpr std::string_view kStdinLabel = "tessera.dev/stdin";
+inline constexpr std::string_view kInitLabel = "tessera.dev/init";
 // Set when it has ended, before its task is deleted: so the exit code outlives everything.
 inline constexpr std::string_view kExitLabel = "tessera.dev/exit";
 inline constexpr std::string_view kOomLabel = "tessera.dev/oom";
@@ -36,8 +38,9 @@ struct Machine {
   std::string output_path(const std::string& container, std::string_view stream) const;
   std::string task_log_folder(const std::string& task) const;
   std::string log_folder(const TaskRef& ref) const;
-  std::string cgroups_path(const std::string& container) const;
+  std::string cgroup_for_runc(const std::string& container) const;
   Cgroup cgroup(const std::string& container) const;
+  std::string cgroup_prefix() const;
   RuncOptions runc() const;
 
   const LocalOptions options;

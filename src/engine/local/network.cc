@@ -98,6 +98,7 @@ std::vector<std::string> files_in(const std::string& folder) {
 
 Network::Network(NetworkOptions options)
     : options_(std::move(options)),
+      ports_(options_.folder + "/ports"),
       ready_(options_.folder, [this](const std::string& project, const std::string& name) {
         return make_ready(project, name);
       }) {}
@@ -130,6 +131,7 @@ Status Network::start(const std::set<std::string>& live) {
                    cat("there is no CNI plugin ", plugin, " in ", options_.plugins), {},
                    "install containernetworking-plugins, or start with --network none");
   std::lock_guard guard(mutex_);
+  TRY_STATUS(ports_.load(live));
   TRY_STATUS(load_subnets());
   std::vector<std::string> projects;
   for (const auto& [project, subnet] : subnets_) projects.push_back(project);
@@ -224,19 +226,31 @@ Result<Network::Subnet> Network::subnet_of(const std::string& project) {
 }
 
 // One table that is replaced as a whole: what a project sends to the bridge of another is dropped,
-// what it sends out of the machine carries the machine's address.
+// what it sends out of the machine carries the machine's address, and published ports lead to their
+// containers. Who comes through the machine's loopback to such a port, or from a container to its
+// own, gets the bridge's address, for the answer would not come back otherwise; nobody else may
+// reach the loopback through a bridge (route_localnet, see publish()).
 Status Network::apply_rules() const {
   std::string table = private_name("tessera_", options_.owner, {});
-  std::string forward, leave;
+  std::string forward, leave, guard;
   for (const auto& [project, subnet] : subnets_) {
     forward += cat("    iifname \"", subnet.bridge, "\" oifname != \"", subnet.bridge,
                    "\" oifname \"", kBridgePrefix, "*\" drop\n");
-    leave += cat("    ip saddr ", subnet.cidr, " oifname != \"", subnet.bridge, "\" masquerade\n");
+    leave += cat("    ip saddr ", subnet.cidr, " oifname != \"", subnet.bridge, "\" masquerade\n",
+                 "    ip saddr { 127.0.0.0/8, ", subnet.cidr, " } oifname \"", subnet.bridge,
+                 "\" ct status dnat masquerade\n");
+    guard += cat("    iifname \"", subnet.bridge, "\" ip daddr 127.0.0.0/8 drop\n");
   }
+  auto chain = [](std::string_view name, std::string_view hook, const std::string& rules) {
+    return cat("  chain ", name, " {\n    type ", hook, ";\n", rules, "  }\n");
+  };
   std::string script =
-      cat("add table inet ", table, "\ndelete table inet ", table, "\n", "table inet ", table,
-          " {\n", "  chain forward {\n    type filter hook forward priority 0;\n", forward, "  }\n",
-          "  chain leave {\n    type nat hook postrouting priority 100;\n", leave, "  }\n}\n");
+      cat("add table inet ", table, "\ndelete table inet ", table, "\ntable inet ", table, " {\n",
+          chain("guard", "filter hook prerouting priority -300", guard),
+          chain("forward", "filter hook forward priority 0", forward),
+          chain("publish", "nat hook prerouting priority -100", ports_.incoming_rules()),
+          chain("publish_local", "nat hook output priority -100", ports_.local_rules()),
+          chain("leave", "nat hook postrouting priority 100", leave), "}\n");
   constexpr std::string_view kHint = "install nftables, or start with --network none";
   auto done = run_program({.argv = {"nft", "-f", "-"}, .input = script, .deadline = kPluginMs});
   if (!done.ok())
@@ -278,16 +292,45 @@ Result<Value> Network::call_plugin(const char* command, const Subnet& subnet,
   return error(Code::kUnavailable, cat("the network plugin failed: ", why));
 }
 
-Status Network::create_namespace(const std::string& project, const std::string& container) {
-  if (options_.bridge && ready_.take(project, container)) return Ok;
+Status Network::create_namespace(const std::string& project, const std::string& container,
+                                 bool connected) {
+  if (options_.bridge && connected && ready_.take(project, container)) return Ok;
   TRY_STATUS(remove_netns(namespace_path(container)));
   return create_netns(namespace_path(container));
 }
 
+Result<std::vector<api::Port>> Network::reserve_ports(const std::string& container,
+                                                      const std::vector<api::Port>& wanted) {
+  if (!options_.bridge && !wanted.empty())
+    return error(Code::kInvalid,
+                 "ports cannot be published: this node's containers have no network");
+  std::lock_guard guard(mutex_);
+  return ports_.reserve(container, wanted);
+}
+
+std::vector<api::Port> Network::published(const std::string& container) {
+  std::lock_guard guard(mutex_);
+  return ports_.of(container);
+}
+
+Status Network::publish(const std::string& project, const std::string& container,
+                        const std::string& address) {
+  TRY(Subnet subnet, subnet_of(project));
+  std::lock_guard guard(mutex_);
+  TRY(bool any, ports_.lead_to(container, address));
+  if (!any) return Ok;
+  // Else the kernel drops what comes from the loopback and leaves through the bridge.
+  std::string path = cat("/proc/sys/net/ipv4/conf/", subnet.bridge, "/route_localnet");
+  TRY_STATUS(append_file(path, "1"));
+  return apply_rules();
+}
+
 Result<std::string> Network::attach(const std::string& project, const std::string& container) {
   if (!options_.bridge) return std::string();
-  if (auto address = ready_.address_of(container)) return *address;
-  return connect(project, container);
+  auto ready = ready_.address_of(container);
+  TRY(std::string address, ready ? Result<std::string>(*ready) : connect(project, container));
+  TRY_STATUS(publish(project, container, address));
+  return address;
 }
 
 void Network::top_up(const std::string& project) {
@@ -313,13 +356,14 @@ Result<std::string> Network::make_ready(const std::string& project, const std::s
 
 Status Network::detach(const std::string& project, const std::string& container) {
   std::optional<Subnet> subnet;
+  Status released = Ok;
   {
     std::lock_guard guard(mutex_);
     auto known = subnets_.find(project);
     if (known != subnets_.end()) subnet = known->second;
+    if (ports_.release(container)) released = apply_rules();
   }
   const std::string name = ready_.name_of(container);
-  Status released = Ok;
   if (subnet)
     if (auto done = call_plugin("DEL", *subnet, name); !done.ok()) released = done.error();
   TRY_STATUS(remove_netns(namespace_path(name)));

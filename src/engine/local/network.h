@@ -16,6 +16,7 @@
 #include "api/value.h"
 #include "base/result.h"
 #include "base/units.h"
+#include "engine/local/published_ports.h"
 #include "engine/local/ready_networks.h"
 
 namespace tessera::local {
@@ -40,9 +41,17 @@ class Network {
 
   std::string netns_path(const std::string& container) const;
   // A namespace of the container's own: one that is connected already, where one is ready, else one
-  // with its loopback only. Made anew when there is one already.
-  Status create_namespace(const std::string& project, const std::string& container);
-  // Connects the namespace to the project's network: the address it got, empty without a bridge.
+  // with its loopback only; always that unless it is to be `connected`. Made anew when there is one
+  // already.
+  Status create_namespace(const std::string& project, const std::string& container,
+                          bool connected = true);
+  // Takes ports of the machine for a container that attach() is then called for. Refused without a
+  // bridge.
+  Result<std::vector<api::Port>> reserve_ports(const std::string& container,
+                                               const std::vector<api::Port>& wanted);
+  std::vector<api::Port> published(const std::string& container);
+  // Connects the namespace to the project's network, and the reserved ports to it: the address it
+  // got, empty without a bridge.
   Result<std::string> attach(const std::string& project, const std::string& container);
   // After a start, so that the next one of this project finds a namespace ready.
   void top_up(const std::string& project);
@@ -65,6 +74,8 @@ class Network {
   Result<std::string> connect(const std::string& project, const std::string& name);
   Result<std::string> make_ready(const std::string& project, const std::string& name);
   Status apply_rules() const;
+  Status publish(const std::string& project, const std::string& container,
+                 const std::string& address);
   Value plugin_config(const Subnet& subnet) const;
   Result<Value> call_plugin(const char* command, const Subnet& subnet,
                             const std::string& name) const;
@@ -73,7 +84,8 @@ class Network {
   const NetworkOptions options_;
   std::mutex mutex_;
   std::map<std::string, Subnet> subnets_;  // by project
-  ReadyNetworks ready_;                    // last: its thread uses the others
+  PublishedPorts ports_;
+  ReadyNetworks ready_;  // last: its thread uses the others
 };
 
 }  // namespace tessera::local

@@ -80,6 +80,29 @@ constexpr std::string_view kAllowed[] = {
     "chroot",
 };
 
+// What more a capability opens: without these calls it would be worth nothing.
+struct Opened {
+  std::string_view capability;
+  std::string_view names;
+};
+constexpr Opened kOpened[] = {
+    {"SYS_ADMIN",
+     "bpf fanotify_init fsconfig fsmount fsopen fspick lookup_dcookie mount mount_setattr "
+     "move_mount open_tree perf_event_open pivot_root quotactl quotactl_fd setdomainname "
+     "sethostname setns swapoff swapon syslog umount umount2 unshare"},
+    {"SYS_BOOT", "reboot"},
+    {"SYS_MODULE", "delete_module finit_module init_module"},
+    {"SYS_PACCT", "acct"},
+    {"SYS_PTRACE", "kcmp"},
+    {"SYS_RAWIO", "ioperm iopl"},
+    {"SYS_TIME", "clock_settime clock_settime64 settimeofday stime"},
+    {"SYS_TTY_CONFIG", "vhangup"},
+    {"SYSLOG", "syslog"},
+    {"BPF", "bpf"},
+    {"PERFMON", "perf_event_open"},
+    {"DAC_READ_SEARCH", "name_to_handle_at open_by_handle_at"},
+};
+
 // CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET: no new namespaces, and so none
 // of the kernel's code that only root can reach elsewhere.
 constexpr int64_t kNewNamespaces = 0x7E020000;
@@ -121,13 +144,19 @@ Value architectures() {
 
 }  // namespace
 
-Value seccomp_profile() {
+Value seccomp_profile(const std::set<std::string>& capabilities) {
   Value::List rules;
   for (std::string_view names : kAllowed) rules.push_back(allow(strings(names)));
+  for (const Opened& row : kOpened)
+    if (capabilities.contains(std::string(row.capability)))
+      rules.push_back(allow(strings(row.names)));
   for (int64_t personality : kPersonalities)
     rules.push_back(allow_if("personality", "SCMP_CMP_EQ", personality, 0));
   rules.push_back(allow_if("socket", "SCMP_CMP_NE", kVsock, 0));
-  rules.push_back(allow_if("clone", "SCMP_CMP_MASKED_EQ", kNewNamespaces, 0));
+  if (capabilities.contains("SYS_ADMIN"))
+    rules.push_back(allow(strings("clone")));
+  else
+    rules.push_back(allow_if("clone", "SCMP_CMP_MASKED_EQ", kNewNamespaces, 0));
   // Its flags lie in memory, where no filter sees them. "No such call" makes libraries fall back to
   // clone().
   rules.push_back(Value::Map{

@@ -1,5 +1,5 @@
 #pragma once
-// Exec and attach: processes of containers with their streams.
+// Sessions with containers: processes, files, ports.
 
 #include <memory>
 #include <string>
@@ -19,5 +19,12 @@ Result<std::unique_ptr<engine::Session>> start_exec(Machine& machine, const Task
 // Output from now on, as the log gets it, and input where the container has an open one.
 Result<std::unique_ptr<engine::Session>> start_attach(Machine& machine, const TaskPtr& task,
                                                       engine::SessionEvents events);
+
+// Engine::copy and Engine::connect.
+Result<std::unique_ptr<engine::Session>> start_copy(Machine& machine, const TaskPtr& task,
+                                                    const std::string& path, bool into,
+                                                    engine::SessionEvents events);
+Result<std::unique_ptr<engine::Session>> start_port_session(Machine& machine, const TaskPtr& task,
+                                                            int port, engine::SessionEvents events);
 
 }  // namespace tessera::local

@@ -1,8 +1,10 @@
 #include "engine/local/spec.h"
 
 #include <algorithm>
+#include <cstdio>
 
 #include "base/text.h"
+#include "engine/local/rights.h"
 #include "engine/local/seccomp.h"
 
 namespace tessera::local {
@@ -12,13 +14,6 @@ namespace {
 using Map = Value::Map;
 using List = Value::List;
 
-// Docker's, without MKNOD (devices come as allocated) and NET_RAW (it forges packets on the bridge
-// that a project's containers share; a ping of this century works without).
-constexpr std::string_view kCapabilities[] = {
-    "CAP_AUDIT_WRITE", "CAP_CHOWN",   "CAP_DAC_OVERRIDE",     "CAP_FOWNER",
-    "CAP_FSETID",      "CAP_KILL",    "CAP_NET_BIND_SERVICE", "CAP_SETFCAP",
-    "CAP_SETGID",      "CAP_SETPCAP", "CAP_SETUID",           "CAP_SYS_CHROOT",
-};
 constexpr std::string_view kMaskedPaths[] = {
     "/proc/acpi",
     "/proc/asound",
@@ -36,10 +31,8 @@ constexpr std::string_view kMaskedPaths[] = {
 constexpr std::string_view kReadOnlyPaths[] = {"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys",
                                                "/proc/sysrq-trigger"};
 
-// A program that opens more than this at once asks for more itself, up to the hard limit. Higher
-// soft limits break old programs that close every possible descriptor.
-constexpr int64_t kSoftOpenFiles = 65'536;
-constexpr int64_t kHardOpenFiles = 1'048'576;
+// Where the init is seen inside: not among the image's files.
+constexpr std::string_view kInitPath = "/dev/init";
 
 constexpr int64_t kCpuPeriodUs = 100'000;
 constexpr int64_t kLeastQuotaUs = 1'000;  // the kernel's
@@ -64,19 +57,28 @@ Value mount(std::string_view target, std::string_view type, std::string_view sou
 }
 
 List system_mounts(const SpecInput& input) {
+  const api::SecuritySettings& security = input.launch.security;
   List out;
   out.push_back(mount("/proc", "proc", "proc", {"nosuid", "noexec", "nodev"}));
   out.push_back(
       mount("/dev", "tmpfs", "tmpfs", {"nosuid", "strictatime", "mode=755", "size=65536k"}));
   out.push_back(mount("/dev/pts", "devpts", "devpts",
                       {"nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620", "gid=5"}));
-  out.push_back(mount("/sys", "sysfs", "sysfs", {"nosuid", "noexec", "nodev", "ro"}));
+  out.push_back(mount("/sys", "sysfs", "sysfs",
+                      {"nosuid", "noexec", "nodev", security.privileged ? "rw" : "ro"}));
   out.push_back(
       mount("/sys/fs/cgroup", "cgroup", "cgroup", {"nosuid", "noexec", "nodev", "relatime", "ro"}));
+  // Of the node's own IPC namespace where the container shares that.
   out.push_back(mount("/dev/mqueue", "mqueue", "mqueue", {"nosuid", "noexec", "nodev"}));
-  out.push_back(
-      mount("/dev/shm", "tmpfs", "shm",
-            {"nosuid", "noexec", "nodev", "mode=1777", cat("size=", input.launch.shm.value, "m")}));
+  if (security.hostIpc)
+    out.push_back(
+        mount("/dev/shm", "bind", "/dev/shm", {"rbind", "rprivate", "nosuid", "noexec", "nodev"}));
+  else
+    out.push_back(mount(
+        "/dev/shm", "tmpfs", "shm",
+        {"nosuid", "noexec", "nodev", "mode=1777", cat("size=", input.launch.shm.value, "m")}));
+  if (input.launch.init)
+    out.push_back(mount(kInitPath, "bind", input.init_program, {"bind", "rprivate", "ro"}));
   for (std::string_view name : {"hosts", "hostname", "resolv.conf"})
     out.push_back(
         mount(cat("/etc/", name), "bind", cat(input.etc_folder, "/", name), {"rbind", "rprivate"}));
@@ -86,7 +88,42 @@ List system_mounts(const SpecInput& input) {
   return out;
 }
 
-Value mounts(const SpecInput& input) {
+Value volume_mount(const BoundVolume& volume, bool recursive_read_only) {
+  return mount(volume.target, "bind", volume.source,
+               {"rbind", "rprivate", "nosuid", "nodev",
+                !volume.read_only     ? "rw"
+                : recursive_read_only ? "rro"
+                                      : "ro"});
+}
+
+Value tmpfs_mount(const api::TmpfsMount& wanted) {
+  char mode[8];
+  std::snprintf(mode, sizeof mode, "%o", static_cast<unsigned>(wanted.mode));
+  std::vector<std::string> options = {"nosuid", "nodev", cat("mode=", mode)};
+  if (!wanted.executable) options.emplace_back("noexec");
+  if (wanted.size) options.push_back(cat("size=", wanted.size->value, "m"));
+  return mount(wanted.target, "tmpfs", "tmpfs", std::move(options));
+}
+
+// Last of all mounts; one may lie inside another's target, so shorter targets first.
+List user_mounts(const SpecInput& input) {
+  List out;
+  for (const BoundVolume& volume : input.volumes)
+    out.push_back(volume_mount(volume, input.host.recursive_read_only));
+  for (const api::TmpfsMount& wanted : input.launch.tmpfs) out.push_back(tmpfs_mount(wanted));
+  for (const BoundVolume& secret : input.secrets)
+    out.push_back(mount(secret.target, "bind", secret.source,
+                        {"bind", "rprivate", "nosuid", "nodev", "noexec", "ro"}));
+  auto depth = [](const Value& mount) {
+    std::string target = mount.text("destination");
+    return std::count(target.begin(), target.end(), '/');
+  };
+  std::stable_sort(out.begin(), out.end(),
+                   [&](const Value& a, const Value& b) { return depth(a) < depth(b); });
+  return out;
+}
+
+List mounts(const SpecInput& input) {
   List out = system_mounts(input);
   for (const accel::cdi::Mount& edit : input.edits.mounts) {
     std::vector<std::string> options = edit.options;
@@ -98,23 +135,14 @@ Value mounts(const SpecInput& input) {
     out.push_back(
         mount(edit.containerPath, is_bind ? "bind" : edit.type, edit.hostPath, std::move(options)));
   }
-  // Users' last: one may lie inside another's target, so shorter targets first.
-  std::vector<BoundVolume> volumes = input.volumes;
-  std::stable_sort(volumes.begin(), volumes.end(), [](const auto& a, const auto& b) {
-    return std::count(a.target.begin(), a.target.end(), '/') <
-           std::count(b.target.begin(), b.target.end(), '/');
-  });
-  for (const BoundVolume& volume : volumes)
-    out.push_back(mount(volume.target, "bind", volume.source,
-                        {"rbind", "rprivate", "nosuid", "nodev",
-                         !volume.read_only                ? "rw"
-                         : input.host.recursive_read_only ? "rro"
-                                                          : "ro"}));
+  for (Value& user_mount : user_mounts(input)) out.push_back(std::move(user_mount));
   return out;
 }
 
-Value capabilities() {
-  Value all = strings(kCapabilities);
+Value capabilities(const std::set<std::string>& names) {
+  List list;
+  for (const std::string& name : names) list.emplace_back(cat("CAP_", name));
+  Value all = std::move(list);
   return Map{{"bounding", all}, {"effective", all}, {"permitted", all}};
 }
 
@@ -125,25 +153,19 @@ Value user_value(const User& user, const std::vector<int64_t>& more_groups) {
   return Map{{"uid", user.uid}, {"gid", user.gid}, {"additionalGids", numbers(groups)}};
 }
 
-Value rlimit(std::string_view type, int64_t soft, int64_t hard) {
-  return Map{{"type", type}, {"soft", std::min(soft, hard)}, {"hard", hard}};
-}
-
-Value process(const SpecInput& input, const std::vector<std::string>& argv) {
+Result<Value> process(const SpecInput& input, const std::vector<std::string>& argv,
+                      const std::set<std::string>& rights) {
   const engine::Launch& launch = input.launch;
+  TRY(Value limits, rlimits_of(launch.ulimits, input.host));
   std::string folder = launch.working_dir.empty() ? input.image.working_dir : launch.working_dir;
-  int64_t open_files = std::min(kHardOpenFiles, input.host.open_files);
-  Value out = Map{
-      {"terminal", launch.tty},
-      {"user", user_value(input.user, input.edits.additionalGids)},
-      {"args", strings(argv)},
-      {"env", strings(make_environment(input))},
-      {"cwd", folder.empty() ? "/" : folder},
-      {"capabilities", capabilities()},
-      {"rlimits", List{rlimit("RLIMIT_NOFILE", kSoftOpenFiles, open_files),
-                       // Buffers of RDMA and of GPUs are locked; the memory limit counts them.
-                       rlimit("RLIMIT_MEMLOCK", input.host.locked_bytes, input.host.locked_bytes)}},
-      {"noNewPrivileges", true}};
+  Value out = Map{{"terminal", launch.tty},
+                  {"user", user_value(input.user, input.edits.additionalGids)},
+                  {"args", strings(argv)},
+                  {"env", strings(make_environment(input))},
+                  {"cwd", folder.empty() ? "/" : folder},
+                  {"capabilities", capabilities(rights)},
+                  {"rlimits", std::move(limits)},
+                  {"noNewPrivileges", true}};
   // Never below the own one, which needs a right that we may lack; but a container is no part of
   // the system that is to survive.
   if (input.host.oom_score_adj < 0) out.set("oomScoreAdj", int64_t{0});
@@ -195,15 +217,17 @@ Value resources(const SpecInput& input) {
   if (launch.memory.value > 0) {
     int64_t bytes = launch.memory.value << 20;
     Value memory = Map{{"limit", bytes}};
-    if (input.host.swap_limit) memory.set("swap", bytes);  // memory and swap together
+    // Memory and swap together.
+    if (input.host.cgroups.swap_limit) memory.set("swap", bytes + (launch.swap.value << 20));
     out.set("memory", std::move(memory));
   }
   if (launch.cpus.value > 0) {
     Value cpu = Map{{"shares", std::max(kLeastShares, launch.cpus.value * 1024 / 1000)}};
-    if (input.host.cpu_quota) {
+    if (input.host.cgroups.cpu_quota) {
       cpu.set("period", kCpuPeriodUs);
       cpu.set("quota", std::max(kLeastQuotaUs, launch.cpus.value * kCpuPeriodUs / 1000));
     }
+    if (!launch.cpuset.empty()) cpu.set("cpus", launch.cpuset);
     out.set("cpu", std::move(cpu));
   }
   if (launch.pids > 0) out.set("pids", Map{{"limit", launch.pids}});
@@ -212,9 +236,13 @@ Value resources(const SpecInput& input) {
 
 Value namespaces(const SpecInput& input) {
   List out;
-  for (std::string_view type : {"pid", "ipc", "uts", "mount"}) out.push_back(Map{{"type", type}});
-  out.push_back(Map{{"type", "network"}, {"path", input.netns_path}});
-  if (input.host.cgroup_v2) out.push_back(Map{{"type", "cgroup"}});  // as docker does
+  const api::SecuritySettings& security = input.launch.security;
+  for (std::string_view type : {"uts", "mount"}) out.push_back(Map{{"type", type}});
+  if (!security.hostPid) out.push_back(Map{{"type", "pid"}});
+  if (!security.hostIpc) out.push_back(Map{{"type", "ipc"}});
+  if (!input.netns_path.empty())
+    out.push_back(Map{{"type", "network"}, {"path", input.netns_path}});
+  if (input.host.cgroups.v2()) out.push_back(Map{{"type", "cgroup"}});  // as docker does
   return out;
 }
 
@@ -245,15 +273,34 @@ Result<std::vector<std::string>> make_argv(const engine::Launch& launch, const I
 }
 
 Result<Value> make_spec(const SpecInput& input) {
-  TRY(auto argv, make_argv(input.launch, input.image));
-  Value linux_part =
-      Map{{"cgroupsPath", input.cgroups_path},    {"namespaces", namespaces(input)},
-          {"resources", resources(input)},        {"devices", devices(input.edits.deviceNodes)},
-          {"maskedPaths", strings(kMaskedPaths)}, {"readonlyPaths", strings(kReadOnlyPaths)},
-          {"seccomp", seccomp_profile()}};
+  const engine::Launch& launch = input.launch;
+  const api::SecuritySettings& security = launch.security;
+  TRY(auto argv, make_argv(launch, input.image));
+  if (launch.init) {
+    // Signals go on to the program's whole process group (D10). Where it is not process 1 it has
+    // to ask for the orphans.
+    std::vector<std::string> init = {std::string(kInitPath), "-g"};
+    if (security.hostPid) init.emplace_back("-s");
+    init.emplace_back("--");
+    argv.insert(argv.begin(), init.begin(), init.end());
+  }
+  TRY(std::set<std::string> rights, capabilities_of(security, input.host));
+  if (launch.swap.value > 0 && !input.host.cgroups.swap_limit)
+    return error(Code::kInvalid, "this node's kernel cannot limit swap", "spec.resources.swap",
+                 "leave it out (--memory-swap)");
+  TRY(Value first, process(input, argv, rights));
+  Value linux_part = Map{{"cgroupsPath", input.cgroups_path},
+                         {"namespaces", namespaces(input)},
+                         {"resources", resources(input)},
+                         {"devices", devices(input.edits.deviceNodes)}};
+  if (!security.privileged) {
+    linux_part.set("maskedPaths", strings(kMaskedPaths));
+    linux_part.set("readonlyPaths", strings(kReadOnlyPaths));
+    if (!security.unconfined) linux_part.set("seccomp", seccomp_profile(rights));
+  }
   Value out = Map{{"ociVersion", "1.0.2"},
-                  {"process", process(input, argv)},
-                  {"root", Map{{"path", "rootfs"}, {"readonly", false}}},
+                  {"process", std::move(first)},
+                  {"root", Map{{"path", "rootfs"}, {"readonly", security.readOnlyRoot}}},
                   {"hostname", input.host_name},
                   {"mounts", mounts(input)},
                   {"linux", std::move(linux_part)}};

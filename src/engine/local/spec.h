@@ -21,8 +21,10 @@ struct SpecInput {
   User user;
   accel::cdi::ContainerEdits edits;  // of exactly the allocated devices
   std::vector<BoundVolume> volumes;
+  std::vector<BoundVolume> secrets;  // files
+  std::string init_program;          // of the node; mounted where the launch wants an init
   std::string host_name;
-  std::string netns_path;
+  std::string netns_path;  // empty: the node's own network
   std::string cgroups_path;
   std::string etc_folder;  // has this container's hosts, hostname and resolv.conf
   HostLimits host;

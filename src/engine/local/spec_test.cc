@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "api/validate.h"
 #include "base/text.h"
 #include "engine/local/seccomp.h"
 
@@ -29,7 +30,8 @@ struct Case {
   User user{.uid = 1000, .gid = 1000, .groups = {7}, .home = "/home/app"};
   accel::cdi::ContainerEdits edits;
   std::vector<BoundVolume> volumes;
-  HostLimits host{.swap_limit = true, .cpu_quota = true, .open_files = 20'000};
+  HostLimits host{.cgroups = {.swap_limit = true, .cpu_quota = true},
+                  .hard_limits = {{"nofile", 20'000}}};
 
   SpecInput input() const {
     return {.launch = launch,
@@ -149,7 +151,7 @@ TEST(Spec, Limits) {
   EXPECT_EQ(number(spec, {"linux", "resources", "memory", "swap"}), int64_t{2} << 30);
   EXPECT_EQ(number(spec, {"linux", "resources", "pids", "limit"}), 100);
   EXPECT_TRUE(has(options_at(spec, "/dev/shm"), "size=1024m"));
-  const Value& files = at(spec, {"process", "rlimits"}).list()->front();
+  const Value& files = at(spec, {"process", "rlimits"}).list()->back();
   EXPECT_EQ(number(files, {"hard"}), 20'000) << "not above our own";
 }
 
@@ -256,6 +258,106 @@ TEST(ExecProcess, InheritsTheContainers) {
   EXPECT_TRUE(*at(process, {"noNewPrivileges"}).boolean());
   Value as_root = make_exec_process(container, request, User{});
   EXPECT_EQ(number(as_root, {"user", "uid"}), 0);
+}
+
+TEST(Spec, RightsBeyondAndBelow) {
+  Case with;
+  with.host.capabilities = ~uint64_t{0};
+  auto bounding = [&] { return texts(at(with.spec(), {"process", "capabilities", "bounding"})); };
+  EXPECT_FALSE(has(bounding(), "CAP_SYS_ADMIN"));
+  with.launch.security.addCapabilities = {"sys_admin"};
+  with.launch.security.dropCapabilities = {"CAP_CHOWN"};
+  EXPECT_TRUE(has(bounding(), "CAP_SYS_ADMIN"));
+  EXPECT_FALSE(has(bounding(), "CAP_CHOWN"));
+  auto calls = [&] {
+    std::vector<std::string> out;
+    Value spec = with.spec();
+    for (const Value& rule : *at(spec, {"linux", "seccomp", "syscalls"}).list())
+      if (!rule.find("args"))
+        for (const std::string& name : texts(*rule.find("names"))) out.push_back(name);
+    return out;
+  };
+  EXPECT_TRUE(has(calls(), "mount")) << "else the capability is worth nothing";
+  with.launch.security = {.dropCapabilities = {"ALL"}};
+  EXPECT_TRUE(bounding().empty());
+  with.launch.security = {
+      .readOnlyRoot = true, .unconfined = true, .hostPid = true, .hostIpc = true};
+  Value spec = with.spec();
+  EXPECT_TRUE(*at(spec, {"root", "readonly"}).boolean());
+  EXPECT_EQ(at(spec, {"linux"}).find("seccomp"), nullptr);
+  EXPECT_NE(at(spec, {"linux"}).find("maskedPaths"), nullptr);
+  for (const Value& one : *at(spec, {"linux", "namespaces"}).list()) {
+    EXPECT_NE(one.text("type"), "pid");
+    EXPECT_NE(one.text("type"), "ipc");
+  }
+  with.launch.security = {.privileged = true};
+  EXPECT_EQ(at(with.spec(), {"linux"}).find("maskedPaths"), nullptr);
+  EXPECT_EQ(bounding().size(), api::all_capabilities().size());
+  EXPECT_EQ(at(with.spec(), {"linux", "devices"}).list()->size(), 0u) << "as allocated (A6)";
+
+  with.host.capabilities = 0;
+  with.launch.security = {.addCapabilities = {"SYS_TIME"}};
+  auto refused = make_spec(with.input());
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().message, "this node cannot give the capability SYS_TIME");
+}
+
+TEST(Spec, UlimitsWithinWhatTheNodeCanGive) {
+  Case with;
+  with.launch.ulimits = {{"nofile", 100, 200}, {"core", -1, -1}};
+  auto limits = *at(with.spec(), {"process", "rlimits"}).list();
+  auto limit = [&](std::string_view type) {
+    for (const Value& one : limits)
+      if (one.text("type") == type) return std::pair(number(one, {"soft"}), number(one, {"hard"}));
+    return std::pair(int64_t{-1}, int64_t{-1});
+  };
+  EXPECT_EQ(limit("RLIMIT_NOFILE"), std::pair(int64_t{100}, int64_t{200}));
+  EXPECT_GT(limit("RLIMIT_CORE").first, int64_t{1} << 60);
+  with.launch.ulimits = {{"nofile", 100, 30'000}};
+  EXPECT_FALSE(make_spec(with.input()).ok());
+  with.host.may_raise_limits = true;
+  EXPECT_TRUE(make_spec(with.input()).ok());
+}
+
+TEST(Spec, AnInitStandsBeforeTheProgram) {
+  Case with;
+  with.launch.init = true;
+  Value spec = with.spec();
+  auto argv = texts(at(spec, {"process", "args"}));
+  EXPECT_EQ(argv,
+            (std::vector<std::string>{"/dev/init", "-g", "--", "/entry", "default", "words"}));
+  EXPECT_NE(mount_at(spec, "/dev/init"), nullptr);
+}
+
+TEST(Spec, MountsInMemoryAndSecrets) {
+  Case with;
+  with.launch.tmpfs = {{"/run", MiB{64}, 0755, false}, {"/scratch", std::nullopt, 01777, true}};
+  with.volumes = {{"/state/volumes/0", "/run/data", false}};
+  BoundVolume secret{"/state/secrets/0", "/run/token", true};
+  auto input = with.input();
+  input.secrets = {secret};
+  auto made = make_spec(input);
+  ASSERT_TRUE(made.ok());
+  EXPECT_EQ(options_at(*made, "/run"),
+            (std::vector<std::string>{"nosuid", "nodev", "mode=755", "noexec", "size=64m"}));
+  EXPECT_FALSE(has(options_at(*made, "/scratch"), "noexec"));
+  EXPECT_TRUE(has(options_at(*made, "/run/token"), "ro"));
+  std::vector<std::string> order;
+  for (const Value& mount : *at(*made, {"mounts"}).list())
+    order.push_back(mount.text("destination"));
+  auto place = [&](const char* target) {
+    return std::find(order.begin(), order.end(), target) - order.begin();
+  };
+  EXPECT_LT(place("/run"), place("/run/data"));
+  EXPECT_LT(place("/run"), place("/run/token"));
+}
+
+TEST(Spec, SwapWhereTheKernelCounts) {
+  Case with;
+  with.launch.swap = MiB{1024};
+  EXPECT_EQ(number(with.spec(), {"linux", "resources", "memory", "swap"}), int64_t{3072} << 20);
+  with.host.cgroups.swap_limit = false;
+  EXPECT_FALSE(make_spec(with.input()).ok());
 }
 
 TEST(Seccomp, AllowsByListOnly) {

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "engine/local/cgroup.h"
 #include "engine/local/shims.h"
+#include "engine/local/shm.h"
 
 namespace tessera::local {
 
@@ -39,7 +40,19 @@ std::string label(const ContainerRecord& record, std::string_view name) {
 }  // namespace
 
 Supervisor::Supervisor(Machine& machine, Launcher& launcher, Observe observe)
-    : machine_(machine), launcher_(launcher), observe_(std::move(observe)), workers_(kWorkers) {}
+    : machine_(machine),
+      launcher_(launcher),
+      observe_(std::move(observe)),
+      workers_(kWorkers),
+      health_(machine,
+              [this](const TaskPtr& task, api::ContainerHealth health, std::string message) {
+                observe_({.ref = task->ref,
+                          .what = What::kHealth,
+                          .message = std::move(message),
+                          .at = wall_now(),
+                          .ports = {},
+                          .health = health});
+              }) {}
 
 Supervisor::~Supervisor() {
   events_.reset();  // it gives work to the workers
@@ -88,15 +101,18 @@ bool Supervisor::adopt(const ContainerRecord& record, const TaskInfo* info) {
   TaskPtr task =
       make_task({id, *attempt}, label(record, kProjectLabel), label(record, kStdinLabel) == "open");
   task->step = Step::kRunning;
+  task->init = label(record, kInitLabel) == "yes";
   machine_.tasks.put(task);
   if (exit.empty()) {
+    task->shm = open_shm(info->pid);
+    health_.watch(task, /*adopted=*/true);
     if (info->state == TaskState::kStopped) workers_.run([this, task] { finish(task, {}); });
     return true;
   }
   Exit told{static_cast<uint32_t>(to_int(exit).value_or(kLostCode)),
             Instant{to_int(label(record, kExitTimeLabel)).value_or(0)}};
   if (info) (void)machine_.client.delete_task(record.id);  // the crash came in between
-  report_exit(task, told, label(record, kOomLabel) == "true", false);
+  report_exit(task, told, label(record, kOomLabel) == "true", api::Reason::kNone, {});
   return true;
 }
 
@@ -180,7 +196,11 @@ void Supervisor::look_at(const TaskPtr& task) {
 }
 
 void Supervisor::report_started(const TaskPtr& task) {
-  observe_({.ref = task->ref, .what = What::kStarted, .at = task->started});
+  observe_({.ref = task->ref,
+            .what = What::kStarted,
+            .at = task->started,
+            .ports = machine_.network.published(task->container)});
+  health_.watch(task, /*adopted=*/false);
   bool ended = machine_.tasks.update([&] {
     task->step = Step::kRunning;
     return task->exit_seen;
@@ -258,21 +278,27 @@ bool Supervisor::put_away(const TaskPtr& task, const Ending& ending) {
     cgroup.kill();
     return false;
   }
-  report_exit(task, exit, oom, !ending.exit);
+  if (ending.exit)
+    report_exit(task, exit, oom, api::Reason::kNone, describe_full_shm(task->shm, exit.code));
+  else
+    report_exit(task, exit, oom, api::Reason::kLost, "it is gone, and nothing knows how it ended");
   return true;
 }
 
-void Supervisor::report_exit(const TaskPtr& task, const Exit& exit, bool oom, bool lost) {
+void Supervisor::report_exit(const TaskPtr& task, const Exit& exit, bool oom, api::Reason reason,
+                             std::string message) {
+  health_.forget(task);
   ::eventfd_write(task->over.get(), 1);
   observe_({.ref = task->ref,
             .what = What::kExited,
             .exit_code = static_cast<int>(exit.code),
             .oom_killed = oom,
-            .reason = lost ? api::Reason::kLost : api::Reason::kNone,
-            .message = lost ? "it is gone, and nothing knows how it ended" : "",
+            .reason = reason,
+            .message = std::move(message),
             .at = exit.at});
   machine_.tasks.update([&] {
     task->exit_code = static_cast<int>(exit.code);
+    task->shm.reset();
     task->step = Step::kExited;
   });
 }
@@ -280,7 +306,9 @@ void Supervisor::report_exit(const TaskPtr& task, const Exit& exit, bool oom, bo
 // --- Force -------------------------------------------------------------------------------------
 
 Status Supervisor::kill(const TaskPtr& task, int signal) {
-  Status sent = machine_.client.kill(task->container, {}, signal, /*all=*/true);
+  // An init passes it on, and would be a second sender to those that hear it from us.
+  bool all = signal == SIGKILL || !task->init;
+  Status sent = machine_.client.kill(task->container, {}, signal, all);
   if (sent.ok() || sent.error().code != Code::kNotFound) return sent;
   workers_.run([this, task] { look_at(task); });  // it has just ended, or the event was lost
   return Ok;

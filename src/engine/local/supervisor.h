@@ -9,6 +9,7 @@
 #include <string>
 
 #include "engine/local/containerd/subscription.h"
+#include "engine/local/health.h"
 #include "engine/local/launcher.h"
 #include "engine/local/machine.h"
 #include "engine/local/workers.h"
@@ -59,7 +60,8 @@ class Supervisor {
   void release(const TaskPtr& task);
   Result<Ending> look(const TaskPtr& task, std::optional<Exit> seen) const;
   bool put_away(const TaskPtr& task, const Ending& ending);
-  void report_exit(const TaskPtr& task, const Exit& exit, bool oom, bool lost);
+  void report_exit(const TaskPtr& task, const Exit& exit, bool oom, api::Reason reason,
+                   std::string message);
 
   void mark_failed(const TaskPtr& task);
   Status kill(const TaskPtr& task, int signal);
@@ -72,6 +74,7 @@ class Supervisor {
   Launcher& launcher_;
   const Observe observe_;
   Workers workers_;
+  HealthMonitor health_;
   std::unique_ptr<Subscription> events_;
 };
 

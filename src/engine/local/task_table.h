@@ -30,6 +30,7 @@ struct Task {
   std::string container;
   std::string project;
   bool stdin_open = false;
+  bool init = false;  // its first process passes signals on to the others
 
   Step step = Step::kStarting;
   Instant started;
@@ -38,6 +39,7 @@ struct Task {
   bool cancelled = false;  // a stop came while it was being started
   int stop_signal = 0;     // the last one that a stop sent
   int exit_code = 0;
+  Fd shm;   // its /dev/shm, which so can be looked at when all its processes are gone
   Fd over;  // an eventfd that becomes readable when it has ended: for log followers
 
   bool ended() const { return step == Step::kExited || step == Step::kFailed; }

@@ -109,6 +109,21 @@ Result<User> resolve_user(std::string_view wanted, const UserFiles& files) {
   return user;
 }
 
+Status add_groups(const std::vector<std::string>& wanted, const UserFiles& files, User& user) {
+  auto known = groups(files.group);
+  for (const std::string& name : wanted) {
+    auto gid = id_in(name);
+    const Group* group = find(known, name, gid, &Group::gid);
+    if (!group && !gid)
+      return error(Code::kInvalid, cat("the image has no group ", quoted(name)), {},
+                   "use a number, or a name from its /etc/group");
+    int64_t id = group ? group->gid : *gid;
+    if (std::find(user.groups.begin(), user.groups.end(), id) == user.groups.end())
+      user.groups.push_back(id);
+  }
+  return Ok;
+}
+
 UserFiles read_user_files(const std::string& root) {
   Fd folder(::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   auto read = [&](const char* path) {

@@ -26,6 +26,9 @@ struct User {
 // not be in the files; without a group, the user's groups are those that the files give it.
 Result<User> resolve_user(std::string_view wanted, const UserFiles& files);
 
+// Adds groups, by name or number, to those of the user.
+Status add_groups(const std::vector<std::string>& wanted, const UserFiles& files, User& user);
+
 // Reads both from under `root`; links in the image cannot lead out of it.
 UserFiles read_user_files(const std::string& root);
 

@@ -142,7 +142,7 @@ Result<std::vector<Running>> SimEngine::list() {
 
 // --- Containers --------------------------------------------------------------------------------
 
-Status SimEngine::ensure(const Launch& launch) {
+Status SimEngine::ensure(const Launch& launch, const std::stop_token&) {
   return call(launch.ref.task, [&] { return machine_->ensure(launch); });
 }
 
@@ -201,6 +201,15 @@ Result<std::unique_ptr<Session>> SimEngine::exec(const ExecRequest& request, Ses
     return std::unique_ptr<Session>(
         std::make_unique<SimSession>(machine_, channel, process, /*is_exec=*/true));
   });
+}
+
+Result<std::unique_ptr<Session>> SimEngine::copy(const TaskRef&, const std::string&, bool,
+                                                 SessionEvents) {
+  return error(Code::kConflict, "a simulated container has no files");
+}
+
+Result<std::unique_ptr<Session>> SimEngine::connect(const TaskRef&, int, SessionEvents) {
+  return error(Code::kConflict, "a simulated container has no ports");
 }
 
 Result<std::unique_ptr<Session>> SimEngine::attach(const TaskRef& ref, SessionEvents events) {

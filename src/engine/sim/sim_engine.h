@@ -30,7 +30,8 @@ class SimEngine : public Engine {
 
   // There are no processes.
   std::optional<TaskRef> owner(int64_t) override { return std::nullopt; }
-  Status ensure(const Launch& launch) override;
+  // Never blocks, so there is nothing to give up.
+  Status ensure(const Launch& launch, const std::stop_token& given_up = {}) override;
   Status stop(const TaskRef& ref, std::string_view signal, Millis grace) override;
   Status signal(const TaskRef& ref, std::string_view signal, Whom whom) override;
   Status remove(const TaskRef& ref) override;
@@ -39,6 +40,11 @@ class SimEngine : public Engine {
   Status read_log(const LogQuery& query, const LogSink& sink) override;
   Result<std::unique_ptr<Session>> exec(const ExecRequest& request, SessionEvents events) override;
   Result<std::unique_ptr<Session>> attach(const TaskRef& ref, SessionEvents events) override;
+  // Virtual programs have neither files nor ports.
+  Result<std::unique_ptr<Session>> copy(const TaskRef& ref, const std::string& path, bool into,
+                                        SessionEvents events) override;
+  Result<std::unique_ptr<Session>> connect(const TaskRef& ref, int port,
+                                           SessionEvents events) override;
 
   Result<std::vector<ImageSummary>> images() override;
   Result<std::vector<ImageSummary>> import_image(const std::string& path,

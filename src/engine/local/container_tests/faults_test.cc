@@ -75,7 +75,7 @@ class Faults : public testing::Test {
   std::unique_ptr<engine::Stage> stage_;
 };
 
-TEST_F(Faults, H1_ContainersPrintOnWhileTheDaemonIsKilled) {  // and H3
+TEST_F(Faults, H1_ContainersPrintOnWhileTheDaemonIsKilled) {
   Launch launch = fixture_->script({"endless", 1}, "while :; do date; done");
   stage_->run_until_started(launch);
   await_lines(launch.ref, 100);
@@ -164,7 +164,7 @@ TEST_F(Faults, AContainerThatVanishesWithEveryoneWhoKnewIsLost) {
   EXPECT_TRUE(engine().remove(launch.ref).ok());
 }
 
-TEST_F(Faults, AHungShimIsKilledInTheEnd) {  // H2
+TEST_F(Faults, H2_AHungShimIsKilledInTheEnd) {
   Launch launch = fixture_->launch({"hung", 1}, {.steps = {{.kind = Kind::kRunForever}}});
   stage_->run_until_started(launch);
   pid_t shim = shim_of(launch.ref);
@@ -173,6 +173,41 @@ TEST_F(Faults, AHungShimIsKilledInTheEnd) {  // H2
   EXPECT_TRUE(removed.ok()) << removed.error().text();
   expect_one_end(launch.ref);
   EXPECT_FALSE(runs(shim));
+}
+
+// The first process was ended by the kernel, and the shim never heard of it: what it is asked
+// about the container it cannot answer.
+TEST_F(Faults, H2_AShimWithNothingLeftDoesNotHoldUpAStop) {
+  Launch launch = fixture_->launch({"childless", 1}, {.steps = {{.kind = Kind::kRunForever}}});
+  stage_->run_until_started(launch);
+  pid_t shim = shim_of(launch.ref), pid = pid_of(launch.ref);
+  ASSERT_EQ(::kill(shim, SIGSTOP), 0);
+  ASSERT_EQ(::kill(pid, SIGKILL), 0);
+  Status stopped = engine().stop(launch.ref, "SIGTERM", Millis{50});
+  EXPECT_TRUE(stopped.ok()) << stopped.error().text();
+  stage_->await(launch.ref, What::kExited);
+  expect_one_end(launch.ref);
+  EXPECT_FALSE(runs(shim));
+  EXPECT_TRUE(engine().remove(launch.ref).ok());
+  EXPECT_TRUE(engine().remove_logs(launch.ref.task).ok());
+}
+
+TEST_F(Faults, H3_LogsAndAttachGoOnAfterTheDaemonIsRestarted) {
+  Launch launch = fixture_->launch(
+      {"talks-on", 1}, {.steps = {{.text = "begin"}, {.kind = Kind::kEcho}}, .exit_code = 4});
+  launch.stdin_open = true;
+  stage_->run_until_started(launch);
+  daemon().kill();
+  engine::Output output;
+  auto session = engine().attach(launch.ref, stage_->events(output));
+  ASSERT_TRUE(session.ok()) << session.error().text();
+  ASSERT_TRUE((*session)->send_stdin("typed\n").ok());
+  EXPECT_TRUE(stage_->wait([&] { return output.text[1].ends_with("typed\n"); }));
+  while (!(*session)->close_stdin().ok()) {  // until the daemon is back
+  }
+  EXPECT_EQ(stage_->await(launch.ref, What::kExited).exit_code, 4);
+  EXPECT_EQ(stage_->log({.ref = launch.ref, .follow = true}), "begin\ntyped\n");
+  expect_one_end(launch.ref);
 }
 
 TEST_F(Faults, WhatACrashLeavesIsCollected) {

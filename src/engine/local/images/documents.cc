@@ -53,6 +53,31 @@ Labels string_map(const Value* value) {
   return out;
 }
 
+// Docker's HEALTHCHECK; its durations are nanoseconds, 0 where it says nothing.
+std::optional<api::HealthCheck> to_health_check(const Value* value) {
+  if (value == nullptr) return std::nullopt;
+  std::vector<std::string> test = strings(value->find("Test"));
+  if (test.empty()) return std::nullopt;
+  api::HealthCheck out;
+  out.disabled = test[0] == "NONE";
+  if (test[0] == "CMD") out.command.assign(test.begin() + 1, test.end());
+  if (test[0] == "CMD-SHELL" && test.size() == 2) out.command = {"/bin/sh", "-c", test[1]};
+  auto number = [&](std::string_view key) -> int64_t {
+    const Value* found = value->find(key);
+    return found != nullptr && found->integer() != nullptr ? *found->integer() : 0;
+  };
+  auto duration = [&](std::string_view key) -> std::optional<Millis> {
+    int64_t ms = number(key) / 1'000'000;
+    return ms > 0 ? std::optional(Millis{ms}) : std::nullopt;
+  };
+  out.interval = duration("Interval");
+  out.timeout = duration("Timeout");
+  out.startPeriod = duration("StartPeriod");
+  out.startInterval = duration("StartInterval");
+  if (number("Retries") > 0) out.retries = number("Retries");
+  return out;
+}
+
 Platform to_platform(const Value& value) {
   return {value.text("os"), value.text("architecture"), value.text("variant")};
 }
@@ -158,6 +183,7 @@ Result<ImageConfig> parse_image_config(std::string_view json) {
   out.labels = string_map(config->find("Labels"));
   out.exposed_ports = keys(config->find("ExposedPorts"));
   out.volumes = keys(config->find("Volumes"));
+  out.health_check = to_health_check(config->find("Healthcheck"));
   return out;
 }
 

@@ -2,11 +2,13 @@
 // The documents an image is made of: index, manifest, configuration. OCI's and docker's alike.
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
+#include "api/container.h"
 #include "base/result.h"
 #include "base/units.h"
 #include "engine/local/containerd/types.h"
@@ -50,6 +52,7 @@ struct ImageConfig {
   Labels labels;
   std::vector<std::string> exposed_ports;  // "8888/tcp"
   std::vector<std::string> volumes;
+  std::optional<api::HealthCheck> health_check;
   Platform platform;
   Instant created;                    // 0 when it does not say
   std::vector<std::string> diff_ids;  // digests of the layers uncompressed, lowest first

@@ -30,16 +30,22 @@ ImageStore::ImageStore(Containerd client, ImageStoreOptions options)
 }
 
 Result<Image> ImageStore::pull(std::string_view text, const RegistryLogin& login,
-                               const ImageProgressSink& progress) {
+                               const ImageProgressSink& progress, const std::stop_token& given_up) {
   TRY(Reference reference, api::parse_reference(text));
-  return pulls_.run(flight_key(reference, login), progress,
-                    [&](const ImageProgressSink& all) { return pull_now(reference, login, all); });
+  auto work = [this, reference, login](const ImageProgressSink& all,
+                                       const std::stop_token& unwanted) {
+    return pull_now(reference, login, all, unwanted);
+  };
+  auto pulled = pulls_.run(flight_key(reference, login), progress, given_up, work);
+  if (pulled) return *std::move(pulled);
+  return error(Code::kConflict, cat("the pull of ", reference.familiar(), " was given up"));
 }
 
 Result<Image> ImageStore::pull_now(const Reference& reference, const RegistryLogin& login,
-                                   const ImageProgressSink& progress) {
+                                   const ImageProgressSink& progress,
+                                   const std::stop_token& unwanted) {
   TRY(TempFolder folder, TempFolder::make(options_.work_folder));
-  Skopeo skopeo(options_.skopeo, folder.path(), stopping_);
+  Skopeo skopeo(options_.skopeo, folder.path(), stopping_, unwanted);
   TRY_STATUS(skopeo.log_in(reference, login));
   if (plain_http(reference)) skopeo.allow_plain_http();
   progress({ImageProgress::Phase::kResolving, 0, 0});

@@ -43,9 +43,10 @@ class ImageStore {
 
   // Asks the registry, also when the image is here: kNotFound, kUnauthenticated, kPermissionDenied,
   // kUnavailable (cannot be reached), kExhausted (no room), each with a sentence. The same pull by
-  // several callers at once is one pull.
+  // several callers at once is one pull, which goes on while one of them wants it. kConflict once
+  // this one has given up.
   Result<Image> pull(std::string_view reference, const RegistryLogin& login,
-                     const ImageProgressSink& progress = {});
+                     const ImageProgressSink& progress = {}, const std::stop_token& given_up = {});
   // From a docker-save archive, an OCI archive or the folder of an OCI layout. `name` names the one
   // image in it; when empty, the names inside count.
   Result<std::vector<Image>> import(const std::string& path, std::string_view name,
@@ -63,7 +64,7 @@ class ImageStore {
 
  private:
   Result<Image> pull_now(const Reference& reference, const RegistryLogin& login,
-                         const ImageProgressSink& progress);
+                         const ImageProgressSink& progress, const std::stop_token& unwanted);
   Result<ImageFiles> download(Skopeo& skopeo, const Reference& reference, const std::string& folder,
                               const ImageProgressSink& progress);
   Result<std::vector<Image>> import_layout(const std::string& layout, bool disposable,
@@ -82,11 +83,12 @@ class ImageStore {
   const Containerd client_;
   const ImageStoreOptions options_;
   Ingest ingest_;
-  SingleFlight<Result<Image>, ImageProgress> pulls_;  // by reference and login
   std::atomic<bool> stopping_ = false;
 
   std::mutex mutex_;
   std::map<std::string, Image> described_;  // by digest, which never comes to mean another image
+  // By reference and login. Last: what is under way uses the rest.
+  SingleFlight<Result<Image>, ImageProgress> pulls_;
 };
 
 }  // namespace tessera::local

@@ -77,8 +77,12 @@ std::string skopeo_message(std::string_view standard_error) {
   return out;
 }
 
-Skopeo::Skopeo(std::string program, std::string folder, const std::atomic<bool>& stopping)
-    : program_(std::move(program)), folder_(std::move(folder)), stopping_(stopping) {}
+Skopeo::Skopeo(std::string program, std::string folder, const std::atomic<bool>& stopping,
+               std::stop_token unwanted)
+    : program_(std::move(program)),
+      folder_(std::move(folder)),
+      stopping_(stopping),
+      unwanted_(std::move(unwanted)) {}
 
 Status Skopeo::log_in(const Reference& reference, const RegistryLogin& login) {
   TRY_STATUS(write_file(folder_ + "/policy.json", kPolicy, 0600));
@@ -99,7 +103,7 @@ ProgramSpec Skopeo::command(std::vector<std::string> words, Millis deadline) con
   spec.argv = {program_, "--policy", folder_ + "/policy.json", "--tmpdir", folder_};
   spec.argv.insert(spec.argv.end(), words.begin(), words.end());
   spec.deadline = deadline;
-  spec.on_tick = [this] { return !stopping_; };
+  spec.on_tick = [this] { return !is_over(); };
   return spec;
 }
 
@@ -156,10 +160,10 @@ Status Skopeo::download(const Reference& reference, const std::string& blob_fold
       grew_ns = monotonic_ns();
       on_bytes(bytes);
     }
-    return !stopping_ && monotonic_ns() - grew_ns < kStallLimit.value * 1'000'000;
+    return !is_over() && monotonic_ns() - grew_ns < kStallLimit.value * 1'000'000;
   };
   Result<ProgramOutput> output = run(spec);
-  if (!output.ok() && output.error().code == Code::kConflict && !stopping_)
+  if (!output.ok() && output.error().code == Code::kConflict && !is_over())
     return error(Code::kTimeout, cat("cannot pull ", reference.familiar(), ": no bytes came from ",
                                      reference.registry, " for ", format_duration(kStallLimit)));
   if (!output.ok()) return output.error();

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <functional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -23,7 +24,9 @@ struct RegistryLogin {
 // aside. Lives on one thread; `stopping` may be set from any.
 class Skopeo {
  public:
-  Skopeo(std::string program, std::string folder, const std::atomic<bool>& stopping);
+  // `unwanted`: nobody waits for it any more.
+  Skopeo(std::string program, std::string folder, const std::atomic<bool>& stopping,
+         std::stop_token unwanted = {});
 
   // Writes the login where only we can read it: never on a command line.
   Status log_in(const Reference& reference, const RegistryLogin& login);
@@ -48,7 +51,10 @@ class Skopeo {
 
   const std::string program_;
   const std::string folder_;
+  bool is_over() const { return stopping_ || unwanted_.stop_requested(); }
+
   const std::atomic<bool>& stopping_;
+  const std::stop_token unwanted_;
   bool plain_http_ = false;
   bool has_login_ = false;
 };
