@@ -311,6 +311,8 @@ Status Launcher::clear(const std::string& container, const std::string& project)
     bool gone = !status.ok() && status.error().code == Code::kNotFound;
     if (!status.ok() && !gone && first.ok()) first = std::move(status);
   };
+  // Before the record: without it a later server would not know that there is a socket to remove.
+  machine_.bundles.remove_socket(container);
   note(machine_.network.detach(project, container));
   note(machine_.client.delete_container(container));
   note(machine_.client.remove_snapshot(machine_.options.snapshotter, container));
@@ -318,7 +320,6 @@ Status Launcher::clear(const std::string& container, const std::string& project)
   // A containerd that was killed in the middle of a deletion has forgotten it.
   if (machine_.bundles.has(container))
     note(machine_.bundles.clear(container, machine_.cgroup(container)));
-  machine_.bundles.remove_socket(container);
   return first;
 }
 
