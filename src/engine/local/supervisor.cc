@@ -237,23 +237,27 @@ void Supervisor::release(const TaskPtr& task) {
   machine_.tasks.update([&] { task->step = Step::kRunning; });
 }
 
-Result<Supervisor::Ending> Supervisor::look(const TaskPtr& task, std::optional<Exit> seen) const {
+Result<Supervisor::Ending> Supervisor::look(const TaskPtr& task) const {
   auto info = machine_.client.task(task->container);
-  if (!info.ok() && info.error().code == Code::kNotFound) return Ending{true, seen};
-  if (!info.ok()) return std::move(info).error();
-  if (info->state != TaskState::kStopped) return Ending{};
-  return Ending{true, Exit{info->exit_code, info->exited}};
+  if (!info.ok() && info.error().code != Code::kNotFound) return std::move(info).error();
+  if (info.ok() && info->state != TaskState::kStopped) return Ending{};
+  return machine_.tasks.update([&] {
+    if (info.ok()) task->told = Exit{info->exit_code, info->exited};
+    return Ending{true, task->told};
+  });
 }
 
 void Supervisor::finish(const TaskPtr& task, std::optional<Exit> seen) {
+  // Kept with the task: a look after containerd's restart may come before our own next try.
+  machine_.tasks.update([&] {
+    if (seen) task->told = seen;
+  });
   if (!claim(task)) return;
-  auto ending = look(task, seen);
+  auto ending = look(task);
   if (ending.ok() && !ending->ended) return release(task);
-  bool done = ending.ok() && put_away(task, *ending);
-  if (done) return;
-  if (ending.ok()) seen = ending->exit;
+  if (ending.ok() && put_away(task, *ending)) return;
   release(task);
-  workers_.run([this, task, seen] { finish(task, seen); }, kRetry);
+  workers_.run([this, task] { finish(task, {}); }, kRetry);
 }
 
 // Reports the end once nothing of it runs any more; false when that must be tried again.

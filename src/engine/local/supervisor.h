@@ -58,7 +58,7 @@ class Supervisor {
   void finish(const TaskPtr& task, std::optional<Exit> seen);
   bool claim(const TaskPtr& task);
   void release(const TaskPtr& task);
-  Result<Ending> look(const TaskPtr& task, std::optional<Exit> seen) const;
+  Result<Ending> look(const TaskPtr& task) const;
   bool put_away(const TaskPtr& task, const Ending& ending);
   void report_exit(const TaskPtr& task, const Exit& exit, bool oom, api::Reason reason,
                    std::string message);

@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "engine/engine.h"
+#include "engine/local/containerd/types.h"
 
 namespace tessera::local {
 
@@ -35,9 +36,10 @@ struct Task {
   Step step = Step::kStarting;
   Instant started;
   bool oom_seen = false;
-  bool exit_seen = false;  // while it was still being started
-  bool cancelled = false;  // a stop came while it was being started
-  int stop_signal = 0;     // the last one that a stop sent
+  bool exit_seen = false;    // while it was still being started
+  std::optional<Exit> told;  // how it ended, as containerd said before it may have forgotten it
+  bool cancelled = false;    // a stop came while it was being started
+  int stop_signal = 0;       // the last one that a stop sent
   int exit_code = 0;
   Fd shm;   // its /dev/shm, which so can be looked at when all its processes are gone
   Fd over;  // an eventfd that becomes readable when it has ended: for log followers
