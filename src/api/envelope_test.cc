@@ -68,7 +68,7 @@ TEST(Envelope, WrongHeadersSayWhatIsMeant) {
        "kind: 'job' is not a kind (did you mean Job?)"},
       {map({{"apiVersion", "tessera.dev/v1"}, {"kind", "Deployment"}}),
        "kind: 'Deployment' is not a kind (there are Job, Project, Node, Accelerator, Event, "
-       "Secret)"},
+       "Secret, User, Token)"},
       {map({{"apiVersion", "batch/v1"}, {"kind", "Job"}}),
        "apiVersion: 'batch/v1' is not known (write tessera.dev/v1)"},
       {map({{"kind", "Job"}}), "apiVersion: is required (for example apiVersion: tessera.dev/v1)"},
