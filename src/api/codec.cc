@@ -117,11 +117,22 @@ Status check_string(const Path& path, const Value& at, std::string_view text, co
   return check_format(path, at, text, rules.format);
 }
 
-Error unknown_field(const Path& path, const Value& at, std::string_view name,
-                    const std::vector<std::string_view>& known) {
-  auto near = nearest(name, known);
+Error unknown_field(const Path& path, const Value& at, std::string_view name, const Type& known) {
+  constexpr size_t kMostNames = 16;  // more than that nobody reads
+  std::vector<std::string> names;
+  for (const FieldType& field : known.fields) {
+    names.emplace_back(field.name);
+    // One level too high is the commonest slip: spec.gpus in place of spec.resources.gpus.
+    for (const FieldType& inner : field.type->fields)
+      if (inner.name == name)
+        return fault(path, at, "unknown field", cat("did you mean ", field.name, ".", name, "?"));
+  }
+  auto near = nearest(name, std::vector<std::string_view>(names.begin(), names.end()));
   if (near) return fault(path, at, "unknown field", cat("did you mean ", *near, "?"));
-  std::vector<std::string> names(known.begin(), known.end());
+  if (names.size() > kMostNames)
+    return fault(
+        path, at, "unknown field",
+        cat("'tessera reference api' lists the ", names.size(), " fields of ", known.name));
   return fault(path, at, "unknown field", cat("known here: ", join(names, ", ")));
 }
 

@@ -30,8 +30,7 @@ Status check_number(const Path& path, const Value& at, int64_t number, const Rul
 Status check_string(const Path& path, const Value& at, std::string_view text, const Rules& rules);
 Status check_format(const Path& path, const Value& at, std::string_view text, Format format);
 Status check_count(const Path& path, const Value& at, size_t count, const Rules& rules);
-Error unknown_field(const Path& path, const Value& at, std::string_view name,
-                    const std::vector<std::string_view>& known);
+Error unknown_field(const Path& path, const Value& at, std::string_view name, const Type& known);
 Result<int64_t> read_int(const Path& path, const Value& at);
 Result<int64_t> read_milli(const Path& path, const Value& at);
 Result<MiB> read_memory(const Path& path, const Value& at);
@@ -75,11 +74,7 @@ Status read_struct(const Path& path, const Value& at, T& out) {
         },
         T::fields());
     if (!status.ok()) return status;
-    if (!known) {
-      std::vector<std::string_view> names;
-      std::apply([&](const auto&... field) { (names.push_back(field.name), ...); }, T::fields());
-      return unknown_field(Path{&path, key}, value, key, names);
-    }
+    if (!known) return unknown_field(Path{&path, key}, value, key, describe<T>());
   }
   Status missing = Ok;
   std::apply(

@@ -256,17 +256,17 @@ inline constexpr Route<ImageQuery, Nothing, Nothing> kDeleteImage{
 
 // The table of contents of the API, in the order of the reference.
 inline constexpr const RouteInfo* kAll[] = {
-    &kHealthz,        &kReadyz,        &kOpenApi,     &kVersion,        &kListAllJobs,
-    &kListJobs,       &kCreateJob,     &kGetJob,      &kReplaceJob,     &kPatchJob,
-    &kDeleteJob,      &kStopJob,       &kSignalJob,   &kListTasks,      &kWhy,
-    &kJobLogs,        &kExecJob,       &kAttachJob, &kJobFiles, &kForwardPort,  &kListAllEvents,  &kListEvents,
-    &kListSecrets,    &kCreateSecret,  &kGetSecret,   &kReplaceSecret,  &kDeleteSecret,
-    &kListProjects,   &kCreateProject, &kGetProject,  &kReplaceProject, &kDeleteProject,
-    &kWhoAmI,         &kListUsers,     &kCreateUser,  &kGetUser,        &kReplaceUser,
-    &kDeleteUser,     &kListTokens,    &kCreateToken, &kGetToken,       &kDeleteToken,
-    &kListAudit,      &kListNodes,     &kGetNode,     &kPatchNode,      &kListAccelerators,
-    &kGetAccelerator, &kTop,           &kListImages,  &kPullImage,      &kImportImage,
-    &kDeleteImage,
+    &kHealthz,        &kReadyz,           &kOpenApi,        &kVersion,       &kListAllJobs,
+    &kListJobs,       &kCreateJob,        &kGetJob,         &kReplaceJob,    &kPatchJob,
+    &kDeleteJob,      &kStopJob,          &kSignalJob,      &kListTasks,     &kWhy,
+    &kJobLogs,        &kExecJob,          &kAttachJob,      &kJobFiles,      &kForwardPort,
+    &kListAllEvents,  &kListEvents,       &kListSecrets,    &kCreateSecret,  &kGetSecret,
+    &kReplaceSecret,  &kDeleteSecret,     &kListProjects,   &kCreateProject, &kGetProject,
+    &kReplaceProject, &kDeleteProject,    &kWhoAmI,         &kListUsers,     &kCreateUser,
+    &kGetUser,        &kReplaceUser,      &kDeleteUser,     &kListTokens,    &kCreateToken,
+    &kGetToken,       &kDeleteToken,      &kListAudit,      &kListNodes,     &kGetNode,
+    &kPatchNode,      &kListAccelerators, &kGetAccelerator, &kTop,           &kListImages,
+    &kPullImage,      &kImportImage,      &kDeleteImage,
 };
 
 }  // namespace routes

@@ -3,7 +3,6 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/kubernetes/translate.h"
-#include "client/file_error.h"
 #include "client/settings.h"
 #include "wire/json.h"
 #include "wire/yaml.h"

@@ -31,10 +31,17 @@ bool same_wish(const Value& a, const Value& b) {
   };
   auto meta = [](const Value& object, std::string_view name) {
     const Value* metadata = object.find("metadata");
-    return metadata ? metadata->find(name) : nullptr;
+    const Value* found = metadata ? metadata->find(name) : nullptr;
+    return found ? *found : Value();
   };
-  return same(a.find("spec"), b.find("spec")) && same(meta(a, "labels"), meta(b, "labels")) &&
-         same(meta(a, "annotations"), meta(b, "annotations"));
+  auto same_meta = [&](std::string_view name) {
+    Value x = meta(a, name), y = meta(b, name);
+    for (Value* one : {&x, &y})
+      if (Value::Map* map = one->map())  // what the server itself has written there
+        std::erase_if(*map, [](const auto& entry) { return entry.first == api::kUserAnnotation; });
+    return same(&x, &y);
+  };
+  return same(a.find("spec"), b.find("spec")) && same_meta("labels") && same_meta("annotations");
 }
 
 // What get prints of a secret has its keys without the values: applied, it would wipe them.

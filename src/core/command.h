@@ -134,11 +134,12 @@ struct EffectDone {
 // Time has passed: deadlines are looked at.
 struct Tick {};
 
-using Command = std::variant<CreateJob, ReplaceJob, DeleteJob, StopJob, SignalJob, CreateProject,
-                             ReplaceProject, DeleteProject, CreateSecret, ReplaceSecret,
-                             DeleteSecret, CreateUser, ReplaceUser, DeleteUser, CreateToken,
-                             DeleteToken, UseToken, ReplaceNode, ObserveNode, ObserveAccelerators,
-                             TaskStarted, TaskHealth, TaskExited, TaskStartFailed, Reconcile, EffectDone, Tick>;
+using Command =
+    std::variant<CreateJob, ReplaceJob, DeleteJob, StopJob, SignalJob, CreateProject,
+                 ReplaceProject, DeleteProject, CreateSecret, ReplaceSecret, DeleteSecret,
+                 CreateUser, ReplaceUser, DeleteUser, CreateToken, DeleteToken, UseToken,
+                 ReplaceNode, ObserveNode, ObserveAccelerators, TaskStarted, TaskHealth, TaskExited,
+                 TaskStartFailed, Reconcile, EffectDone, Tick>;
 
 struct Effect {
   enum class What { kEnsure, kStop, kSignal, kRemove, kRemoveLogs };

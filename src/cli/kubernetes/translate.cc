@@ -159,7 +159,8 @@ class Translator {
     if (name.empty()) return refuse(at, "has no name");
     Node from = at.at("valueFrom").at("secretKeyRef");
     if (from)
-      spec_.secrets.push_back({name, text(from.at("name")), text(from.at("key"))});
+      spec_.secrets.push_back(
+          {.name = name, .path = {}, .secret = text(from.at("name")), .key = text(from.at("key"))});
     else if (!at.at("valueFrom"))
       spec_.env[name] = expanded(text(at.at("value")));
   }

@@ -32,7 +32,7 @@ std::string in_background(std::string_view command) {
 
 std::string script_of(const Behaviour& behaviour) {
   using Kind = engine::Step::Kind;
-  std::string out = "trap 'exit 130' INT\ntrap 'exit 138' USR1\n";
+  std::string out = "trap 'exit 130' INT\ntrap 'exit 138' USR1\ntrap 'exit 140' USR2\n";
   out += behaviour.ignores_sigterm ? "trap '' TERM\n" : "trap 'exit 143' TERM\n";
   for (const engine::Step& step : behaviour.steps) {
     std::string_view where = step.stream == 2 ? " >&2\n" : "\n";
