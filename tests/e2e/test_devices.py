@@ -2,6 +2,8 @@
 """A container sees the accelerators that it was given, and no others."""
 
 import json
+import pathlib
+import subprocess
 
 import e2e
 from e2e import IMAGE
@@ -67,6 +69,48 @@ class Devices(e2e.ServerTest):
         done = self.server.run("run", "--rm", "--gpus", "0,1", IMAGE, "true")
         self.assertEqual(done.returncode, 125)
         self.assertIn("device=0,1", done.stderr)
+
+    def test_i3_no_privilege_is_needed_to_keep_an_accelerator(self):
+        node = "/dev/tessera-sim1"
+        name = self.server.detached("--gpus", "device=1", IMAGE, "sleep", "600")
+        self.server.await_phase(name, "Running")
+
+        def opening():
+            return self.server.run("exec", name, "sh", "-c", f"cat {node} 2>&1").stdout
+
+        self.assertIn(NO_DRIVER, opening())
+        # What systemd applies anew at a daemon-reload are the rules of the container's own
+        # specification: a device that someone slipped in beside them would be lost (A1).
+        spec = self.specification(name)
+        rules = spec["linux"]["resources"]["devices"]
+        for device in spec["linux"]["devices"]:
+            self.assertIn((True, device["type"], device["major"], device["minor"]),
+                          [(rule["allow"], rule.get("type"), rule.get("major"), rule.get("minor"))
+                           for rule in rules])
+        cgroup = pathlib.Path("/sys/fs/cgroup/devices" + spec["linux"]["cgroupsPath"])
+        if cgroup.exists():
+            (cgroup / "devices.deny").write_text("a")
+            self.assertIn(REFUSED, opening())
+            for rule in rules:
+                if rule["allow"]:
+                    numbers = ":".join(str(rule.get(part, "*")) for part in ("major", "minor"))
+                    (cgroup / "devices.allow").write_text(
+                        f"{rule['type']} {numbers} {rule['access']}")
+            self.assertIn(NO_DRIVER, opening())
+        self.remove_jobs(name)
+
+    def test_i3_a_privilege_is_refused_with_the_reason(self):
+        done = self.server.run("run", "--rm", "--privileged", "--gpus", "1", IMAGE, "true")
+        self.assertEqual(done.returncode, 125)
+        self.assertIn("as good as root on the node", done.stderr)
+
+    def specification(self, name):
+        """OCI's, of the job's container, as containerd has it."""
+        ctr = ["ctr", "--address", str(self.server.socket.parent / "containerd/containerd.sock"),
+               "--namespace", "tessera", "containers", "info"]
+        container = f"{self.server.job(name)['metadata']['uid']}-0.1"
+        done = subprocess.run([*ctr, container], check=True, stdout=subprocess.PIPE, text=True)
+        return json.loads(done.stdout)["Spec"]
 
     def test_the_variables_name_what_was_given(self):
         out = self.server.check("run", "--rm", "--gpus", "device=1", IMAGE, "sh", "-c",

@@ -76,6 +76,61 @@ class Faults(e2e.ServerTest):
         self.assertEqual(last, f"line {lines()}\n")
         self.remove_jobs(name)
 
+    def sleeper(self, name):
+        """A job with an accelerator that counts, and ends with 4 when it is told to."""
+        self.server.detached("--name", name, "--gpus", "1", "-v", f"{self.shared}:/shared", IMAGE,
+                             "sh", "-c", "echo >> /shared/started-1; echo begin; "
+                             "while [ ! -e /shared/go ]; do sleep 0.1; done; echo end; exit 4")
+        self.server.await_phase(name, "Running")
+        await_until("it to begin", lambda: self.files("started"))
+
+    def assert_ran_once(self, name):
+        (self.shared / "go").touch()
+        status = self.server.finished(name)["status"]
+        self.assertEqual((status["phase"], status["exitCode"]), ("Failed", 4))
+        self.assertEqual(status["attempts"], 1)
+        self.assertEqual((self.shared / "started-1").read_text(), "\n", "started more than once")
+        self.assertEqual(self.server.check("logs", name), "begin\nend\n")
+        self.remove_jobs(name)
+
+    def test_h4_a_container_is_known_by_its_labels_when_the_engine_has_lost_its_notes(self):
+        self.sleeper("labelled")
+        os.kill(self.server.containerd_pid(), signal.SIGKILL)
+        self.server.kill()
+        notes = [path for path in (self.server.data / "engine/state").glob("*/*") if path.is_file()]
+        self.assertTrue(notes)
+        for path in notes:
+            path.unlink()
+        self.server.start()
+        job = self.server.job("labelled")
+        self.assertEqual(job["status"]["phase"], "Running")
+        self.assertEqual(self.server.check("exec", "labelled", "echo", "here"), "here\n")
+        # Nobody else gets what it holds.
+        second = self.server.detached("--name", "second", "--gpus", "2", IMAGE, "true")
+        self.assertEqual(self.server.phase(second), "Queued")
+        self.assert_ran_once("labelled")
+        self.assertEqual(self.server.finished(second)["status"]["phase"], "Succeeded")
+        self.remove_jobs(second)
+
+    def test_h4_an_engine_that_does_not_answer_for_a_while_costs_no_job(self):
+        self.sleeper("patient")
+        daemon = self.server.containerd_pid()
+        os.kill(daemon, signal.SIGSTOP)  # as a disk does that takes no more
+        try:
+            await_until("the node to be told as not ready", lambda: not self.node_is_ready())
+            self.assertEqual(self.server.phase("patient"), "Running")
+            self.server.kill()
+        finally:
+            os.kill(daemon, signal.SIGCONT)
+        self.server.start()
+        await_until("the node to be ready", self.node_is_ready)
+        self.assertEqual(self.server.phase("patient"), "Running")
+        self.assert_ran_once("patient")
+
+    def node_is_ready(self):
+        node = json.loads(self.server.check("get", "node", "node-1", "-o", "json"))
+        return node["status"].get("ready", False)
+
     def test_new_jobs_run_after_both_were_killed(self):
         os.kill(self.server.containerd_pid(), signal.SIGKILL)
         self.server.kill()

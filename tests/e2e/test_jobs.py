@@ -36,6 +36,34 @@ class Run(e2e.ServerTest):
                 self.assertEqual(done.returncode, code, done.stderr)
                 self.assertTrue(done.stderr.strip())
 
+    def test_k1_what_cannot_start_says_why_and_what_would_do(self):
+        holder = self.server.detached("--gpus", "1", IMAGE, "sleep", "600")
+        self.server.await_phase(holder, "Running")
+        cases = [
+            (("--gpus", "2"), ["waits for 2 accelerators: on node-1 1 of 2",
+                               "with 1 accelerator instead of 2 it would start now"]),
+            (("--gpus", "3"), ["no node can ever run it", "needs 3 accelerators",
+                               "node-1 has 2", "with 1 accelerator instead of 3"]),
+            (("--gpus", "1", "--gpu-memory", "99Gi"), ["no node can ever run it", "99Gi"]),
+            (("-m", "9000g"), ["no node can ever run it", "9000Gi of memory", "node-1 has only"]),
+            (("--cpus", "999"), ["no node can ever run it", "999 CPUs", "node-1 has only"]),
+        ]
+        for flags, parts in cases:
+            with self.subTest(flags=flags):
+                name = self.server.detached(*flags, IMAGE, "true")
+                why = self.server.check("why", name)
+                for part in parts:
+                    self.assertIn(part, why)
+                # The list and the job itself say the same.
+                self.assertIn(parts[0], self.server.job(name)["status"]["waiting"]["message"])
+                self.remove_jobs(name)
+        # Whoever waits at the terminal is told, too.
+        run = self.server.open("run", "--rm", "--gpus", "2", IMAGE, "echo", "at last")
+        self.assertIn("waits for 2 accelerators", run.stderr.readline())
+        self.server.check("stop", "-t", "0", holder)
+        self.assertEqual(run.communicate(timeout=60)[0], "at last\n")
+        self.remove_jobs(holder)
+
     def test_input_reaches_the_program(self):
         done = self.server.run("run", "--rm", "-i", IMAGE, "cat", input="one\ntwo\n")
         self.assertEqual((done.returncode, done.stdout), (0, "one\ntwo\n"), done.stderr)
