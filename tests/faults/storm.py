@@ -33,6 +33,8 @@ JOBS = "/api/v1/projects/default/jobs"
 UNDER_WAY = 10
 # Finished jobs that are not deleted at once: the store and the logs carry some weight, too.
 KEPT = 40
+# A server lives for up to so long before it is killed.
+SHORTEST_LIFE_S = 0.6
 # Without any job ending for so long after a kill the system is stuck.
 STUCK_S = 90
 ENDED = ("Succeeded", "Failed", "Cancelled")
@@ -223,13 +225,15 @@ class Storm:
         self.rng = rng
         self.kills = kills  # a list of "server" and "containerd"
         self.rounds_s = []
+        self.start_s = 0  # how long the server's last start took
 
     def run(self):
         for number, victim in enumerate(self.kills, 1):
             if self.load.wrong:
                 return
             begin = time.monotonic()
-            time.sleep(self.rng.uniform(0, 0.6))
+            # At the machine's own pace: else nothing ever begins on a busy one.
+            time.sleep(self.rng.uniform(0, max(SHORTEST_LIFE_S, 3 * self.start_s)))
             if victim == "containerd":
                 self.kill_containerd()
             else:
@@ -253,7 +257,9 @@ class Storm:
             self.server.spawn()
             time.sleep(self.rng.uniform(0, 0.15))
             self.server.kill()
+        begin = time.monotonic()
         self.server.start()
+        self.start_s = time.monotonic() - begin
 
 
 def find_leaks(server, load, *flags):

@@ -50,17 +50,23 @@ std::string Bundles::state_folder(const std::string& container) const {
   return cat(folders_.state, kRuntime, kNamespace, "/", container);
 }
 
+std::string Bundles::runc_folder(const std::string& container) const {
+  return cat(folders_.runc, "/", kNamespace, "/", container);
+}
+
 std::set<std::string> Bundles::list() const {
   std::set<std::string> out;
   std::error_code failure;
-  for (const auto& entry : fs::directory_iterator(state_folder(""), failure))
-    out.insert(entry.path().filename());
+  for (const std::string& folder : {state_folder(""), runc_folder("")})
+    for (const auto& entry : fs::directory_iterator(folder, failure))
+      out.insert(entry.path().filename());
   for (const Shim& shim : find_shims(folders_.socket)) out.insert(shim.container);
   return out;
 }
 
-bool Bundles::has(const std::string& container) const {
-  return exists(state_folder(container)) || find_shim(folders_.socket, container) > 0;
+bool Bundles::has(const std::string& container, const Cgroup& cgroup) const {
+  return exists(state_folder(container)) || exists(runc_folder(container)) || cgroup.exists() ||
+         find_shim(folders_.socket, container) > 0;
 }
 
 bool Bundles::is_stale(const std::string& container) const {
@@ -72,14 +78,24 @@ bool Bundles::is_stale(const std::string& container) const {
          std::pair(socket.st_ctim.tv_sec, socket.st_ctim.tv_nsec);
 }
 
-Status Bundles::clear(const std::string& container, const Cgroup& cgroup) const {
-  // More than one when starts were cut off one after the other.
-  while (pid_t shim = find_shim(folders_.socket, container)) {
-    Fd process = open_process(shim);
+// First its shims, of which there are more than one when starts were cut off one after the other;
+// then what they had called, which would go on and make anew what is cleared away.
+Status Bundles::end_helpers(const std::string& container) const {
+  auto next = [&] {
+    pid_t shim = find_shim(folders_.socket, container);
+    return shim ? shim : find_runc(cat(folders_.runc, "/", kNamespace), container);
+  };
+  while (pid_t helper = next()) {
+    Fd process = open_process(helper);
     signal_process(process, SIGKILL);
     if (process && !has_ended(process, static_cast<int>(kEndLimit.value)))
       return error(Code::kTimeout, cat("the shim of ", container, " cannot be killed"));
   }
+  return Ok;
+}
+
+Status Bundles::clear(const std::string& container, const Cgroup& cgroup) const {
+  TRY_STATUS(end_helpers(container));
   if (!await_empty(cgroup))
     return error(Code::kTimeout, cat("the processes of ", container, " do not end"));
   cgroup.remove();
@@ -88,8 +104,7 @@ Status Bundles::clear(const std::string& container, const Cgroup& cgroup) const 
   }
   remove_socket(container);
   for (const std::string& path :
-       {cat(folders_.runc, "/", kNamespace, "/", container),
-        cat(folders_.root, kRuntime, kNamespace, "/", container), state}) {
+       {runc_folder(container), cat(folders_.root, kRuntime, kNamespace, "/", container), state}) {
     std::error_code failure;
     fs::remove_all(path, failure);
     // containerd may be clearing up at the same time.

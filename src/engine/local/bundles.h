@@ -23,10 +23,10 @@ class Bundles {
  public:
   explicit Bundles(BundleFolders folders) : folders_(std::move(folders)) {}
 
-  // The containers that have a bundle or a shim.
+  // The containers that have a bundle, a shim or notes of runc; cgroups are not looked at.
   std::set<std::string> list() const;
-  bool has(const std::string& container) const;
-  // It is older than the running containerd, or there is only a shim: nobody works on it any more.
+  bool has(const std::string& container, const Cgroup& cgroup) const;
+  // It is older than the running containerd, or there is none: nobody works on it any more.
   bool is_stale(const std::string& container) const;
   // Ends its shim and its processes and removes the rest; for what no task stands for.
   Status clear(const std::string& container, const Cgroup& cgroup) const;
@@ -35,6 +35,8 @@ class Bundles {
 
  private:
   std::string state_folder(const std::string& container) const;
+  std::string runc_folder(const std::string& container) const;
+  Status end_helpers(const std::string& container) const;
 
   const BundleFolders folders_;
 };

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 
@@ -13,6 +14,17 @@ namespace tessera::local {
 namespace {
 
 const char* const kRoot = "/sys/fs/cgroup";
+
+// In the first version each controller has a tree of its own.
+std::vector<std::string> trees(bool v2) {
+  std::vector<std::string> out = {kRoot};
+  std::error_code failure;
+  if (!v2)
+    for (const auto& entry : std::filesystem::directory_iterator(kRoot, failure))
+      out.push_back(entry.path());
+  return out;
+}
+
 // How systemd's cgroups of single containers end.
 constexpr std::string_view kScope = ".scope";
 
@@ -46,23 +58,36 @@ bool Cgroup::was_out_of_memory() const {
 
 std::vector<pid_t> Cgroup::processes() const {
   std::vector<pid_t> out;
-  // In the first version each controller has a tree of its own; this one guards the devices.
+  // Every container is in the tree that guards the devices.
   add_processes(v2_ ? cat(kRoot, path_) : cat(kRoot, "/devices", path_), out);
   return out;
 }
 
+bool Cgroup::exists() const {
+  return std::ranges::any_of(
+      trees(v2_), [&](const std::string& tree) { return tessera::exists(tree + path_); });
+}
+
 void Cgroup::remove() const {
-  std::vector<std::filesystem::path> hierarchies = {kRoot};
-  std::error_code failure;
-  if (!v2_)
-    for (const auto& entry : std::filesystem::directory_iterator(kRoot, failure))
-      hierarchies.push_back(entry.path());
-  for (const std::filesystem::path& hierarchy : hierarchies)
-    remove_tree(cat(hierarchy.string(), path_));
+  for (const std::string& tree : trees(v2_)) remove_tree(tree + path_);
 }
 
 void Cgroup::kill() const {
   for (pid_t pid : processes()) ::kill(pid, SIGKILL);
+}
+
+std::set<std::string> containers_with_cgroup(const std::string& prefix, bool v2) {
+  std::set<std::string> out;
+  std::string folder = prefix.substr(0, prefix.rfind('/') + 1);
+  for (const std::string& tree : trees(v2)) {
+    std::error_code failure;
+    for (const auto& entry : std::filesystem::directory_iterator(tree + folder, failure)) {
+      if (!entry.is_directory(failure)) continue;
+      std::string path = folder + entry.path().filename().string();
+      if (std::string name = container_in(cat(":", path), prefix); !name.empty()) out.insert(name);
+    }
+  }
+  return out;
 }
 
 std::string container_in(std::string_view proc_cgroup, std::string_view prefix) {

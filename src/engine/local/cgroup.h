@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,7 @@ class Cgroup {
   // Whether the kernel's OOM killer was at work in it.
   bool was_out_of_memory() const;
   bool is_empty() const { return processes().empty(); }
+  bool exists() const;
   // SIGKILL to each of its processes.
   void kill() const;
   // Of an empty one; what cannot be removed stays.
@@ -29,7 +31,10 @@ class Cgroup {
   bool v2_;
 };
 
-// The container whose cgroup, which begins with `prefix` (cgroup_prefix()), is named in the text of
+// The containers that have a cgroup, which begins with `prefix` (cgroup_prefix()).
+std::set<std::string> containers_with_cgroup(const std::string& prefix, bool v2);
+
+// The container whose cgroup, which begins with `prefix`, is named in the text of
 // a /proc/PID/cgroup; empty when it is in none. See cgroups(7).
 std::string container_in(std::string_view proc_cgroup, std::string_view prefix);
 

@@ -318,8 +318,8 @@ Status Launcher::clear(const std::string& container, const std::string& project)
   note(machine_.client.remove_snapshot(machine_.options.snapshotter, container));
   note(clear_state(container));
   // A containerd that was killed in the middle of a deletion has forgotten it.
-  if (machine_.bundles.has(container))
-    note(machine_.bundles.clear(container, machine_.cgroup(container)));
+  Cgroup cgroup = machine_.cgroup(container);
+  if (machine_.bundles.has(container, cgroup)) note(machine_.bundles.clear(container, cgroup));
   return first;
 }
 
@@ -359,14 +359,15 @@ Status Launcher::wipe(const std::string& container, const std::string& project) 
 // has forgotten.
 Status Launcher::end_task(const std::string& container) {
   int64_t limit = monotonic_ns() + kCreationLimit.value * 1'000'000;
+  Cgroup cgroup = machine_.cgroup(container);
   while (true) {
     (void)machine_.client.kill(container, {}, SIGKILL, /*all=*/true);
     auto deleted = machine_.client.delete_task(container);
     bool gone = !deleted.ok() && deleted.error().code == Code::kNotFound;
-    if ((deleted.ok() || gone) && !machine_.bundles.has(container)) return Ok;
+    if ((deleted.ok() || gone) && !machine_.bundles.has(container, cgroup)) return Ok;
     bool late = monotonic_ns() > limit;
     if (gone && (late || machine_.bundles.is_stale(container)))
-      return machine_.bundles.clear(container, machine_.cgroup(container));
+      return machine_.bundles.clear(container, cgroup);
     // A conflict: SIGKILL is on its way.
     if (!deleted.ok() && !gone && (late || deleted.error().code != Code::kConflict))
       return std::move(deleted).error();

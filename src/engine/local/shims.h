@@ -1,5 +1,6 @@
 #pragma once
-// containerd's shims: one process beside each container, which is its parent.
+// containerd's shims: one process beside each container, which is its parent; and the runc that a
+// shim calls.
 
 #include <sys/types.h>
 
@@ -19,5 +20,7 @@ struct Shim {
 std::vector<Shim> find_shims(const std::string& socket);
 // One of a container; 0 when there is none.
 pid_t find_shim(const std::string& socket, const std::string& container);
+// A runc that works on the container, with its notes in `root`; 0 when there is none.
+pid_t find_runc(const std::string& root, const std::string& container);
 
 }  // namespace tessera::local

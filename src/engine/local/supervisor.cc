@@ -127,6 +127,9 @@ void Supervisor::wipe(const std::string& container, const std::string& project) 
 void Supervisor::collect() {
   std::map<std::string, std::string> found;  // container -> its project, where that is known
   for (const std::string& container : machine_.bundles.list()) found[container];
+  for (const std::string& container :
+       containers_with_cgroup(machine_.cgroup_prefix(), machine_.host.cgroups.v2()))
+    found[container];
   auto infos = machine_.client.tasks();
   for (const TaskInfo& info : infos.ok() ? *infos : std::vector<TaskInfo>{}) found[info.container];
   auto records = machine_.client.containers();

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "engine/conformance_stage.h"
 #include "engine/local/log/log_format.h"
+#include "engine/local/names.h"
 #include "engine/local/netns.h"
 #include "engine/local/network.h"
 #include "engine/local/shims.h"
@@ -297,6 +298,25 @@ TEST_F(Faults, ABundleThatTheDaemonHasForgottenStandsInNobodysWay) {
   EXPECT_EQ(stage_->await(launch.ref, What::kExited).exit_code, 6);
   stage_->restart();
   EXPECT_FALSE(exists(bundle + "stray.1"));
+}
+
+// A daemon and a shim that are killed while runc makes a container take the bundle with them, but
+// not what runc has made so far.
+TEST_F(Faults, WhatRuncHasBegunStandsInNobodysWay) {
+  std::string notes = options_.run_folder + "/runc/tessera/";
+  std::string cgroup =
+      cat("/sys/fs/cgroup/devices/", private_name("tessera-", options_.data_folder, {}), "/");
+  if (!exists("/sys/fs/cgroup/devices"))
+    cgroup.replace(0, cgroup.find("/tessera"), "/sys/fs/cgroup");
+  for (const char* name : {"begun.1", "stray.1"}) {
+    ASSERT_TRUE(make_directories(notes + name).ok());
+    ASSERT_TRUE(make_directories(cgroup + name).ok());
+  }
+  ASSERT_TRUE(make_directories(options_.data_folder + "/engine/state/begun.1").ok());
+  Launch launch = fixture_->script({"begun", 1}, "exit 7");
+  EXPECT_EQ(stage_->run_to_end(launch).exit_code, 7);
+  stage_->restart();
+  for (const std::string& folder : {notes, cgroup}) EXPECT_FALSE(exists(folder + "stray.1"));
 }
 
 TEST_F(Faults, AddressesComeBack) {
