@@ -2,12 +2,11 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 
-#include <mutex>
 #include <thread>
 
 #include "base/text.h"
 #include "engine/local/log_reader.h"
-#include "engine/local/pipes.h"
+#include "engine/local/session_input.h"
 #include "engine/local/sessions.h"
 
 namespace tessera::local {
@@ -37,26 +36,15 @@ class AttachSession final : public engine::Session {
   Status start() {
     if (task_->stdin_open) {
       std::string path = machine_.stdin_path(task_->container);
-      input_ = Fd(::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC));
+      input_.take(Fd(::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC)));
     }
     begin_ = end_of_log(machine_.log_folder(task_->ref));
     reader_ = std::thread([this] { read(); });
     return Ok;
   }
 
-  Status send_stdin(std::string_view bytes) override {
-    std::lock_guard lock(mutex_);
-    if (!input_)
-      return error(Code::kConflict, "the container's standard input is not open", {},
-                   "run the job with an open standard input (-i)");
-    return write_to_pipe(input_, bytes, closed_);
-  }
-  Status close_stdin() override {
-    std::lock_guard lock(mutex_);
-    if (!input_) return Ok;
-    input_.reset();
-    return machine_.client.close_stdin(task_->container, {});
-  }
+  Status send_stdin(std::string_view bytes) override { return input_.send(bytes); }
+  Status close_stdin() override { return input_.close(); }
   Status resize(int rows, int columns) override {
     return machine_.client.resize(task_->container, {}, rows, columns);
   }
@@ -83,8 +71,7 @@ class AttachSession final : public engine::Session {
   const engine::SessionEvents events_;
   const Fd closed_;
   LogPosition begin_;
-  std::mutex mutex_;
-  Fd input_;
+  SessionInput input_{machine_.client, task_->container, {}, closed_};
   std::thread reader_;
 };
 

@@ -7,13 +7,13 @@
 #include <cerrno>
 #include <csignal>
 #include <filesystem>
-#include <mutex>
 #include <thread>
 
 #include "base/clock.h"
 #include "base/text.h"
 #include "engine/local/pipes.h"
 #include "engine/local/runc_text.h"
+#include "engine/local/session_input.h"
 #include "engine/local/sessions.h"
 #include "engine/local/spec.h"
 #include "wire/json.h"
@@ -78,17 +78,8 @@ class ExecSession final : public engine::Session {
     return Ok;
   }
 
-  Status send_stdin(std::string_view bytes) override {
-    std::lock_guard lock(input_mutex_);
-    if (!input_) return error(Code::kConflict, "the process takes no input");
-    return write_to_pipe(input_, bytes, closed_);
-  }
-  Status close_stdin() override {
-    std::lock_guard lock(input_mutex_);
-    if (!input_) return Ok;
-    input_.reset();
-    return machine_.client.close_stdin(task_->container, id_);
-  }
+  Status send_stdin(std::string_view bytes) override { return input_.send(bytes); }
+  Status close_stdin() override { return input_.close(); }
   Status resize(int rows, int columns) override {
     return machine_.client.resize(task_->container, id_, rows, columns);
   }
@@ -117,7 +108,9 @@ class ExecSession final : public engine::Session {
     }
     // For reading as well, so that it opens before the shim is there.
     if (request.stdin_open) {
-      TRY(stdio.in, open_fifo("in", O_RDWR, input_));
+      Fd input;
+      TRY(stdio.in, open_fifo("in", O_RDWR, input));
+      input_.take(std::move(input));
     }
     return stdio;
   }
@@ -172,8 +165,7 @@ class ExecSession final : public engine::Session {
   Fd output_[2];
   const Fd exited_;  // readable once `code_` is known
   const Fd closed_;  // readable once nobody takes input any more
-  std::mutex input_mutex_;
-  Fd input_;
+  SessionInput input_{machine_.client, task_->container, id_, closed_};
   pid_t pid_ = 0;
   std::atomic<int> code_ = 0;
   std::atomic<bool> ended_ = false;

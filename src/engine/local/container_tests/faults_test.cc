@@ -204,8 +204,7 @@ TEST_F(Faults, H3_LogsAndAttachGoOnAfterTheDaemonIsRestarted) {
   ASSERT_TRUE(session.ok()) << session.error().text();
   ASSERT_TRUE((*session)->send_stdin("typed\n").ok());
   EXPECT_TRUE(stage_->wait([&] { return output.text[1].ends_with("typed\n"); }));
-  while (!(*session)->close_stdin().ok()) {  // until the daemon is back
-  }
+  EXPECT_TRUE((*session)->close_stdin().ok()) << "it waits until the daemon is back";
   EXPECT_EQ(stage_->await(launch.ref, What::kExited).exit_code, 4);
   EXPECT_EQ(stage_->log({.ref = launch.ref, .follow = true}), "begin\ntyped\n");
   expect_one_end(launch.ref);
