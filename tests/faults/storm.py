@@ -40,7 +40,9 @@ STUCK_S = 90
 ENDED = ("Succeeded", "Failed", "Cancelled")
 
 # What a job is, and how it must end. `codes`: of each attempt; `act`: what its user does to it.
-Shape = collections.namedtuple("Shape", "gpus replicas ms codes act phase")
+# `more`: it publishes a port and gets a secret as a file.
+Shape = collections.namedtuple("Shape", "gpus replicas ms codes act phase more", defaults=(False,))
+SECRET = "storm"
 
 
 def shape(rng):
@@ -56,7 +58,7 @@ def shape(rng):
         return Shape(1, 2, ms, [0], "", "Succeeded")
     if kind in ("stopped", "deleted"):
         return Shape(gpus, 1, 3_600_000, [0], kind, "Cancelled")
-    return Shape(gpus, 1, ms, [0], "", "Succeeded")
+    return Shape(gpus, 1, ms, [0], "", "Succeeded", rng.random() < 0.3)
 
 
 def phase_of(item):
@@ -80,6 +82,10 @@ class Job:
                      "resources": {"gpus": what.gpus, "cpus": "100m", "memory": "32Mi"},
                      "retries": len(what.codes) - 1, "backoff": "100ms", "stopGrace": "2s",
                      "volumes": [{"source": "", "target": "/storm"}]}}
+        if what.more:
+            self.body["spec"]["ports"] = [{"port": 80}]
+            self.body["spec"]["secrets"] = [
+                {"path": "/run/secrets/word", "secret": SECRET, "key": "word"}]
 
 
 class Load:
@@ -276,6 +282,9 @@ def play(server, options):
     server.check("apply", "-f", "-", input=json.dumps(
         {"apiVersion": "tessera.dev/v1", "kind": "Project", "metadata": {"name": "default"},
          "spec": {"hostPaths": [str(folder)]}}))
+    server.check("apply", "-f", "-", input=json.dumps(
+        {"apiVersion": "tessera.dev/v1", "kind": "Secret", "metadata": {"name": SECRET},
+         "data": {"word": "of mouth"}}))
     rng = random.Random(options.seed)
     kills = ["server"] * options.server_kills + ["containerd"] * options.containerd_kills
     rng.shuffle(kills)
