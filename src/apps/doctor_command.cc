@@ -3,6 +3,7 @@
 #include "accel/providers/providers.h"
 #include "api/codec.h"
 #include "apps/server_command.h"
+#include "base/clock.h"
 #include "base/text.h"
 #include "monitor/doctor/doctor.h"
 #include "wire/json.h"
@@ -33,10 +34,14 @@ Result<int> examine(cli::Context& context, const cli::Args& args) {
                                           .nvml_library = args.text("nvml"),
                                           .nvml_probe = {},
                                           .host_root = {}});
-  monitor::Report report = monitor::examine({.root = {},
-                                             .data_folder = data,
-                                             .providers = &providers,
-                                             .kernel_log = monitor::read_kernel_log()});
+  monitor::Report report =
+      monitor::examine({.root = {},
+                        .data_folder = data,
+                        .providers = &providers,
+                        .kernel_log = monitor::read_kernel_log(),
+                        .versions = monitor::ask_versions(),
+                        .now = wall_now(),
+                        .clock_synchronised = monitor::clock_is_synchronised()});
   if (args.text("output") == "json") {
     context.console.print(cat(wire::to_json(schema::encode(report), 2), "\n"));
   } else {
@@ -50,22 +55,23 @@ Result<int> examine(cli::Context& context, const cli::Args& args) {
 }  // namespace
 
 cli::Command doctor_command() {
-  return {.name = "doctor",
-          .operands = "",
-          .doc = "Says what is wrong with this machine, and the command that mends it.",
-          .details =
-              "Looks at driver, device nodes, accelerators, container toolkit, kernel log, "
-              "programs, control groups, networks and disk. It changes nothing. The exit "
-              "code is 1 when there is a fault.",
-          .flags = {{"data",
-                     0,
-                     "FOLDER",
-                     cat("Folder of the server; ", kDefaultData, " when not given."),
-                     {}},
-                    {"nvml", 0, "PATH", "NVML library; libnvidia-ml.so.1 when not given.", {}},
-                    {"output", 'o', "FORMAT", "How to print.", {"text", "json"}}},
-          .run = examine,
-          .connects = false};
+  return {
+      .name = "doctor",
+      .operands = "",
+      .doc = "Says what is wrong with this machine, and the command that mends it.",
+      .details =
+          "Looks at driver, device nodes, accelerators, container toolkit, kernel log, programs "
+          "and their versions, control groups, kernel, networks, shared memory, disk and clock. "
+          "It changes nothing. The exit code is 1 when there is a fault.",
+      .flags = {{"data",
+                 0,
+                 "FOLDER",
+                 cat("Folder of the server; ", kDefaultData, " when not given."),
+                 {}},
+                {"nvml", 0, "PATH", "NVML library; libnvidia-ml.so.1 when not given.", {}},
+                {"output", 'o', "FORMAT", "How to print.", {"text", "json"}}},
+      .run = examine,
+      .connects = false};
 }
 
 }  // namespace tessera::apps

@@ -88,6 +88,20 @@ Findings device_nodes(const Patient& patient) {
            cat("not there: ", join(missing, ", ")), "nvidia-modprobe -u -c=0"}};
 }
 
+// When systemd reads its units anew, it forgets devices that it cannot find by number, and takes
+// them from the containers that have them.
+Findings device_links(const Patient& patient) {
+  if (!driver_is_there(patient) || !cgroups_are_systemds(patient)) return {};
+  if (exists(patient.path("/dev/char/195:255")))
+    return {{"device-links", Grade::kGood, "the driver's devices have links by their numbers",
+             "/dev/char", ""}};
+  return {{"device-links", Grade::kFault,
+           "the driver's devices have no links by their numbers, so that 'systemctl daemon-reload' "
+           "takes the GPUs from containers that run",
+           "/dev/char/195:255 is not there",
+           "nvidia-ctk system create-dev-char-symlinks --create-all"}};
+}
+
 Findings accelerators(const Patient& patient) {
   Findings out;
   if (!patient.providers) return out;
@@ -138,6 +152,18 @@ Findings cdi(const Patient& patient) {
   if (out.empty())
     out.push_back({"cdi", Grade::kGood, "the container toolkit is installed", "nvidia-ctk", ""});
   return out;
+}
+
+Findings toolkit_settings(const Patient& patient) {
+  constexpr std::string_view kFile = "/etc/nvidia-container-runtime/config.toml";
+  for (const std::string& line : split(text_of(patient, kFile), '\n')) {
+    std::string setting(trim(line));
+    if (!setting.starts_with("ldconfig") || setting.find("\"@") != std::string::npos) continue;
+    return {{"toolkit", Grade::kFault,
+             "NVIDIA's container toolkit runs the ldconfig of the image, as root of this machine",
+             cat(kFile, ": ", setting), cat("write ldconfig = \"@/sbin/ldconfig\" in ", kFile)}};
+  }
+  return {};
 }
 
 Findings xid(const Patient& patient) {

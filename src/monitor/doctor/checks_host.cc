@@ -1,3 +1,5 @@
+#include <linux/magic.h>
+#include <sys/statfs.h>
 #include <sys/statvfs.h>
 
 #include "base/file.h"
@@ -14,6 +16,7 @@ constexpr uint64_t kLeastFree = 20 * kGiB;
 
 struct Need {
   std::string_view program, package, purpose;
+  Grade grade = Grade::kFault;
 };
 constexpr Need kNeeds[] = {
     {"containerd", "containerd", "run containers"},
@@ -21,6 +24,7 @@ constexpr Need kNeeds[] = {
     {"skopeo", "skopeo", "fetch images"},
     {"umoci", "umoci", "unpack images"},
     {"nft", "nftables", "keep projects' networks apart"},
+    {"tini-static", "tini", "give containers an init (--init)", Grade::kWarning},
 };
 
 // The longest existing part of a path: what a folder that is yet to be made will lie on.
@@ -35,7 +39,7 @@ Findings programs(const Patient& patient) {
   Findings out;
   for (const Need& need : kNeeds)
     if (find_program(patient, need.program).empty())
-      out.push_back({"programs", Grade::kFault,
+      out.push_back({"programs", need.grade,
                      cat(need.program, " is not installed, which is needed to ", need.purpose), "",
                      cat("apt-get install ", need.package)});
   if (out.empty())
@@ -56,7 +60,9 @@ Findings cgroups(const Patient& patient) {
   std::string_view version = v2.empty() ? "version 1" : "version 2";
   if (missing.empty())
     return {{"cgroups", Grade::kGood,
-             cat("control groups of ", version, " have all that is needed"), "/sys/fs/cgroup", ""}};
+             cat("control groups of ", version, " have all that is needed",
+                 cgroups_are_systemds(patient) ? "; systemd makes those of containers" : ""),
+             "/sys/fs/cgroup", ""}};
   return {
       {"cgroups", Grade::kFault,
        cat("control groups of ", version, " lack ", join(missing, ", "), ": limits would not hold"),
@@ -78,10 +84,44 @@ Findings shared_memory(const Patient& patient) {
   if (::statvfs(patient.path("/dev/shm").c_str(), &facts) != 0)
     return {{"shared-memory", Grade::kWarning, "/dev/shm is not mounted on this machine",
              "/dev/shm", "mount -t tmpfs tmpfs /dev/shm"}};
+  if (facts.f_blocks > 0 && facts.f_bavail * 10 < facts.f_blocks)
+    return {{"shared-memory", Grade::kWarning,
+             "the machine's own /dev/shm is nearly full: what lies there takes memory from jobs",
+             cat(facts.f_bavail * facts.f_frsize >> 20, " MiB free of ",
+                 facts.f_blocks * facts.f_frsize >> 20),
+             "ls -lS /dev/shm, then remove what programs that ended have left"}};
   return {{"shared-memory", Grade::kGood,
            "each container gets a /dev/shm of half its memory unless --shm-size says otherwise", "",
            ""}};
 }
+
+namespace {
+
+// What a data folder lies on, when it had better not.
+Findings file_system(const std::string& folder) {
+  struct statfs facts{};
+  if (::statfs(folder.c_str(), &facts) != 0) return {};
+  auto finding = [&](std::string_view name, std::string_view why) -> Findings {
+    return {{"disk", Grade::kFault, cat("the data folder lies on ", name, ", where ", why), folder,
+             "choose one on a local disk with --data"}};
+  };
+  switch (static_cast<uint64_t>(facts.f_type)) {
+    case NFS_SUPER_MAGIC:
+      return finding("a network file system", "neither the store nor layers of images work");
+    case TMPFS_MAGIC:
+    case RAMFS_MAGIC:
+      return finding("memory", "jobs and images are gone after a reboot");
+    case OVERLAYFS_SUPER_MAGIC:
+      return {{"disk", Grade::kWarning,
+               "the data folder lies on an overlay, as in a container: each job copies its whole "
+               "image",
+               folder, "choose one on a disk or a volume with --data"}};
+    default:
+      return {};
+  }
+}
+
+}  // namespace
 
 Findings disk(const Patient& patient) {
   std::string folder = existing(patient.path(patient.data_folder));
@@ -89,6 +129,7 @@ Findings disk(const Patient& patient) {
   if (::statvfs(folder.c_str(), &facts) != 0)
     return {{"disk", Grade::kFault, cat("the disk of ", folder, " cannot be looked at"), folder,
              cat("df ", folder)}};
+  if (Findings unfit = file_system(folder); !unfit.empty()) return unfit;
   uint64_t free = facts.f_bavail * facts.f_frsize;
   std::string evidence = cat(free / kGiB, " GiB free at ", folder);
   if (facts.f_files > 0 && facts.f_favail * 20 < facts.f_files)

@@ -1,6 +1,7 @@
 #include "monitor/doctor/doctor.h"
 
 #include <fcntl.h>
+#include <sys/timex.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 
 #include "api/codec_impl.h"
 #include "base/file.h"
+#include "base/process.h"
 #include "base/text.h"
 #include "monitor/doctor/checks.h"
 
@@ -18,10 +20,16 @@ namespace tessera::monitor {
 namespace {
 
 constexpr checks::Findings (*kChecks[])(const Patient&) = {
-    checks::driver,        checks::device_nodes, checks::accelerators,  checks::cdi,
-    checks::xid,           checks::programs,     checks::cgroups,       checks::network,
+    checks::driver,        checks::device_nodes, checks::device_links,
+    checks::accelerators,  checks::cdi,          checks::toolkit_settings,
+    checks::xid,           checks::programs,     checks::versions,
+    checks::cgroups,       checks::kernel,       checks::network,
     checks::shared_memory, checks::disk,         checks::out_of_memory,
+    checks::clock,
 };
+
+// A program that takes longer to tell its version is not worth the wait.
+constexpr Millis kVersionLimit{5'000};
 
 // Of a kernel log that people look through, enough for days.
 constexpr size_t kLogLimitBytes = 256 << 10;
@@ -50,6 +58,22 @@ std::string read_kernel_log() {
     if (out.size() > 2 * kLogLimitBytes) out.erase(0, out.size() - kLogLimitBytes);
   }
   return out;
+}
+
+std::map<std::string, std::string, std::less<>> ask_versions() {
+  std::map<std::string, std::string, std::less<>> out;
+  for (std::string program : {"containerd", "runc", "nvidia-ctk"}) {
+    auto said = run_program({.argv = {program, "--version"}, .deadline = kVersionLimit});
+    if (said.ok() && said->exit_code == 0) out.emplace(std::move(program), said->out);
+  }
+  return out;
+}
+
+std::optional<bool> clock_is_synchronised() {
+  struct timex facts{};
+  int state = ::adjtimex(&facts);  // without a mode it only reads
+  if (state < 0) return std::nullopt;
+  return state != TIME_ERROR && (facts.status & STA_UNSYNC) == 0;
 }
 
 Grade worst(const Report& report) {
@@ -95,6 +119,11 @@ std::string module_version(const Patient& patient) {
     if (version) return word;
   }
   return {};
+}
+
+bool cgroups_are_systemds(const Patient& patient) {
+  return exists(patient.path("/sys/fs/cgroup/cgroup.controllers")) &&
+         exists(patient.path("/run/systemd/system"));
 }
 
 }  // namespace checks

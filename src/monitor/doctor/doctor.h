@@ -3,7 +3,9 @@
 // that mends it. It only reads.
 
 #include <array>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -54,6 +56,9 @@ struct Patient {
   std::string data_folder;                                             // of the server
   std::vector<std::unique_ptr<accel::Provider>>* providers = nullptr;  // not owned; may be null
   std::string kernel_log;                                              // its last part, as text
+  std::map<std::string, std::string, std::less<>> versions;  // what programs say to --version
+  Instant now;                                               // zero: not to be looked at
+  std::optional<bool> clock_synchronised;                    // nullopt: unknown
 
   std::string path(std::string_view rest) const { return root + std::string(rest); }
 };
@@ -62,6 +67,11 @@ Report examine(const Patient& patient);
 
 // The newest part of this machine's kernel log (/dev/kmsg); empty when it may not be read.
 std::string read_kernel_log();
+
+// What this machine's programs say to --version, as far as they are there.
+std::map<std::string, std::string, std::less<>> ask_versions();
+// Whether something keeps this machine's clock right, as the kernel has it.
+std::optional<bool> clock_is_synchronised();
 
 // The end of a report's text: "2 faults, 1 warning".
 std::string summary(const Report& report);

@@ -3,7 +3,10 @@
 #include "monitor/doctor/doctor.h"
 
 #include <gtest/gtest.h>
+#include <linux/magic.h>
+#include <sys/statfs.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 
@@ -22,11 +25,13 @@ class Doctor : public testing::Test {
     std::string pattern = std::filesystem::temp_directory_path() / "tessera-doctor-XXXXXX";
     ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
     root_ = pattern;
-    for (auto name : {"containerd", "runc", "skopeo", "umoci", "nft"})
+    for (auto name : {"containerd", "runc", "skopeo", "umoci", "nft", "tini-static"})
       put(cat("/usr/bin/", name), "");
     put("/usr/lib/cni/bridge", "");
     put("/sys/fs/cgroup/cgroup.controllers", "cpuset cpu io memory pids\n");
     put("/dev/shm/x", "");
+    for (auto name : {"cgroup", "ipc", "net", "pid", "uts"}) put(cat("/proc/self/ns/", name), "");
+    put("/proc/sys/kernel/seccomp/actions_avail", "kill_process errno allow\n");
   }
   void TearDown() override { std::filesystem::remove_all(root_); }
 
@@ -47,10 +52,13 @@ class Doctor : public testing::Test {
   }
   // What is not good, a line each: "FAULT check: message | fix".
   std::string complaints(const std::string& kernel_log = {}) {
-    Report report = examine({.root = root_,
-                             .data_folder = "/var/lib/tessera",
-                             .providers = nullptr,
-                             .kernel_log = kernel_log});
+    return complaints_of({.root = root_,
+                          .data_folder = "/var/lib/tessera",
+                          .providers = nullptr,
+                          .kernel_log = kernel_log});
+  }
+  static std::string complaints_of(const Patient& patient) {
+    Report report = examine(patient);
     std::string out;
     for (const Finding& finding : report.findings) {
       // The disk is that of the machine that runs the test.
@@ -161,6 +169,103 @@ TEST_F(Doctor, AMachineThatRanOutOfMemory) {
             "Warning memory: the machine itself ran out of memory 1 time: programs outside of "
             "containers take what jobs were promised | free -g; give jobs limits with --memory, or "
             "stop what is not Tessera's\n");
+}
+
+TEST_F(Doctor, A1_ADaemonReloadWouldTakeTheGpus) {
+  put_driver();
+  put("/run/systemd/system/x", "");
+  EXPECT_EQ(complaints(),
+            "Fault device-links: the driver's devices have no links by their numbers, so that "
+            "'systemctl daemon-reload' takes the GPUs from containers that run | nvidia-ctk system "
+            "create-dev-char-symlinks --create-all\n");
+  put("/dev/char/195:255", "");
+  EXPECT_EQ(complaints(), "");
+}
+
+TEST_F(Doctor, I2_AToolkitThatLetsContainersOut) {
+  put_driver();
+  put("/etc/nvidia-container-runtime/config.toml",
+      "[nvidia-container-cli]\n  ldconfig = \"/sbin/ldconfig\"\n");
+  EXPECT_EQ(complaints(),
+            "Fault toolkit: NVIDIA's container toolkit runs the ldconfig of the image, as root of "
+            "this machine | write ldconfig = \"@/sbin/ldconfig\" in "
+            "/etc/nvidia-container-runtime/config.toml\n");
+  put("/etc/nvidia-container-runtime/config.toml", "ldconfig = \"@/sbin/ldconfig\"\n");
+  EXPECT_EQ(complaints(), "");
+}
+
+TEST_F(Doctor, ProgramsThatAreTooOld) {
+  auto said = [&](std::string program, std::string text) {
+    return complaints_of({.root = root_,
+                          .data_folder = "/var/lib/tessera",
+                          .providers = nullptr,
+                          .kernel_log = {},
+                          .versions = {{std::move(program), std::move(text)}}});
+  };
+  EXPECT_EQ(said("containerd", "containerd github.com/containerd/containerd 1.6.20~ds1 1.6.20\n"),
+            "");
+  EXPECT_EQ(said("containerd", "containerd containerd.io v1.10.1 abc\n"), "");
+  EXPECT_EQ(said("containerd", "containerd github.com/containerd/containerd 1.4.13\n"),
+            "Warning versions: containerd is version 1.4.13, older than 1.6, which this Tessera is "
+            "made for | apt-get install containerd\n");
+  EXPECT_EQ(said("runc", "runc version 1.0.0~rc93+ds1\ncommit: 1.0\n"),
+            "Warning versions: runc is version 1.0.0, older than 1.1, which this Tessera is made "
+            "for | apt-get install runc\n");
+  EXPECT_EQ(said("nvidia-ctk", "NVIDIA Container Toolkit CLI version 1.16.1\n"),
+            "Warning versions: nvidia-ctk is version 1.16.1, older than 1.17.8, which is free of "
+            "known ways out of a container | apt-get install --only-upgrade "
+            "nvidia-container-toolkit\n");
+}
+
+TEST_F(Doctor, AKernelThatLacksSomething) {
+  put("/proc/sys/kernel/osrelease", "6.1.0-lab\n");
+  put("/lib/modules/6.1.0-lab/modules.builtin", "kernel/net/bridge/bridge.ko\n");
+  put("/lib/modules/6.1.0-lab/modules.dep", "kernel/drivers/net/veth.ko.xz:\n");
+  EXPECT_EQ(complaints(),
+            "Fault kernel: the kernel has no nf_tables, which keeps the projects' networks apart | "
+            "modprobe nf_tables, or boot a kernel of the distribution\n");
+  put("/sys/module/nf_tables/x", "");
+  EXPECT_EQ(complaints(), "");
+  put("/proc/sys/user/max_net_namespaces", "0\n");
+  EXPECT_EQ(complaints(),
+            "Fault kernel: no net namespaces are allowed | sysctl -w "
+            "user.max_net_namespaces=15000\n");
+}
+
+TEST_F(Doctor, AClockThatNobodyKeepsRight) {
+  auto at = [&](Instant now, std::optional<bool> synchronised) {
+    return complaints_of({.root = root_,
+                          .data_folder = "/var/lib/tessera",
+                          .providers = nullptr,
+                          .kernel_log = {},
+                          .now = now,
+                          .clock_synchronised = synchronised});
+  };
+  Instant today{1'800'000'000'000};
+  EXPECT_EQ(at(today, true), "");
+  EXPECT_EQ(at(today, std::nullopt), "");
+  EXPECT_EQ(at(today, false),
+            "Warning clock: nothing keeps the clock right | timedatectl set-ntp true\n");
+  EXPECT_NE(at(Instant{1'000}, false).find("the clock is years behind"), std::string::npos);
+}
+
+TEST_F(Doctor, AnInitIsMissedOnlyByWhoWantsOne) {
+  std::filesystem::remove(root_ + "/usr/bin/tini-static");
+  EXPECT_EQ(complaints(),
+            "Warning programs: tini-static is not installed, which is needed to give containers an "
+            "init (--init) | apt-get install tini\n");
+}
+
+TEST_F(Doctor, ADataFolderInMemoryIsGoneAfterAReboot) {
+  struct statfs facts{};
+  if (::statfs("/dev/shm", &facts) != 0 || facts.f_type != TMPFS_MAGIC)
+    GTEST_SKIP() << "/dev/shm is no tmpfs here";
+  Report report = examine(
+      {.root = {}, .data_folder = "/dev/shm/tessera", .providers = nullptr, .kernel_log = {}});
+  auto disk = std::ranges::find(report.findings, "disk", &Finding::check);
+  ASSERT_NE(disk, report.findings.end());
+  EXPECT_EQ(disk->message,
+            "the data folder lies on memory, where jobs and images are gone after a reboot");
 }
 
 }  // namespace
