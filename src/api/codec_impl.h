@@ -49,6 +49,10 @@ struct IsStringMap : std::false_type {};
 template <class T>
 struct IsStringMap<std::map<std::string, T>> : std::true_type {};
 
+// Made once: T::fields() as a call would make its tuple anew for each key of each document.
+template <Described T>
+inline constexpr auto kFieldsOf = T::fields();
+
 template <class T>
 Status read(const Path& path, const Value& at, const Rules& rules, T& out);
 
@@ -57,22 +61,30 @@ Status read_struct(const Path& path, const Value& at, T& out) {
   const Value::Map* members = at.map();
   if (!members) return fault(path, at, cat("must be a map, not ", at.kind()));
   std::vector<std::string_view> seen;
+  size_t next = 0;  // what we wrote ourselves comes in the order of the fields
   for (const auto& [key, value] : *members) {
     for (std::string_view earlier : seen)
       if (earlier == key) return fault(Path{&path, key}, value, "is given twice");
     seen.push_back(key);
     bool known = false;
     Status status = Ok;
-    std::apply(
-        [&](const auto&... field) {
-          [[maybe_unused]] auto one = [&](const auto& f) {
-            if (known || f.name != key) return;
-            known = true;
-            if (!value.is_null()) status = read(Path{&path, f.name}, value, f.rules, out.*f.member);
-          };
-          (one(field), ...);
-        },
-        T::fields());
+    auto look_from = [&](size_t first) {
+      size_t index = 0;
+      std::apply(
+          [&](const auto&... field) {
+            [[maybe_unused]] auto one = [&](const auto& f) {
+              if (index++ < first || known || f.name != key) return;
+              known = true;
+              next = index;
+              if (!value.is_null())
+                status = read(Path{&path, f.name}, value, f.rules, out.*f.member);
+            };
+            (one(field), ...);
+          },
+          kFieldsOf<T>);
+    };
+    look_from(next);
+    if (!known) look_from(0);
     if (!status.ok()) return status;
     if (!known) return unknown_field(Path{&path, key}, value, key, describe<T>());
   }
@@ -80,14 +92,15 @@ Status read_struct(const Path& path, const Value& at, T& out) {
   std::apply(
       [&](const auto&... field) {
         [[maybe_unused]] auto one = [&](const auto& f) {
+          if (!missing.ok() || !f.rules.required) return;
           const Value* member = at.find(f.name);
-          if (missing.ok() && f.rules.required && (!member || member->is_null()))
+          if (!member || member->is_null())
             missing = fault(Path{&path, f.name}, at, "is required",
                             f.rules.example.empty() ? "" : cat("for example ", f.rules.example));
         };
         (one(field), ...);
       },
-      T::fields());
+      kFieldsOf<T>);
   return missing;
 }
 
@@ -221,7 +234,7 @@ Value write(const T& value) {
       if (f.rules.required || !(value.*f.member == kDefault.*f.member))
         members.emplace_back(std::string(f.name), write(value.*f.member));
     };
-    std::apply([&](const auto&... field) { (one(field), ...); }, T::fields());
+    std::apply([&](const auto&... field) { (one(field), ...); }, kFieldsOf<T>);
     return Value(std::move(members));
   }
 }
@@ -268,7 +281,7 @@ const Type& type_of() {
         [[maybe_unused]] auto one = [&]<class S, class M>(const Field<S, M>& f) {
           made.fields.push_back({f.name, f.doc, f.rules, &type_of<M>(), IsOptional<M>::value});
         };
-        std::apply([&](const auto&... field) { (one(field), ...); }, T::fields());
+        std::apply([&](const auto&... field) { (one(field), ...); }, kFieldsOf<T>);
       }
       return made;
     }();

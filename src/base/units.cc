@@ -135,12 +135,20 @@ Result<Millis> parse_duration(std::string_view text) {
 }
 
 Result<Instant> parse_instant(std::string_view text) {
-  int year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0, used = 0;
-  std::string owned(text);
-  bool shaped = std::sscanf(owned.c_str(), "%4d-%2d-%2dT%2d:%2d:%2d%n", &year, &month, &day, &hour,
-                            &minute, &second, &used) == 6;
+  constexpr std::string_view kShape = "0000-00-00T00:00:00";
+  bool shaped = text.size() > kShape.size();
+  for (size_t i = 0; shaped && i < kShape.size(); ++i)
+    shaped = kShape[i] == '0' ? std::isdigit(static_cast<unsigned char>(text[i])) != 0
+                              : text[i] == kShape[i];
+  auto number = [&](size_t at, size_t digits) {
+    int out = 0;
+    for (size_t i = at; shaped && i < at + digits; ++i) out = 10 * out + (text[i] - '0');
+    return out;
+  };
+  int year = number(0, 4), month = number(5, 2), day = number(8, 2);
+  int hour = number(11, 2), minute = number(14, 2), second = number(17, 2);
   int64_t ms = 0;
-  std::string_view rest = shaped ? text.substr(static_cast<size_t>(used)) : text;
+  std::string_view rest = shaped ? text.substr(kShape.size()) : text;
   if (shaped && rest.starts_with('.')) {
     int64_t scale = 100;
     size_t i = 1;

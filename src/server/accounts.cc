@@ -71,7 +71,7 @@ bool Accounts::allows(const Identity& caller, api::Permission permission,
 
 bool Accounts::shows(const Identity& caller, const Entry& entry) const {
   if (role_of(caller) == api::ClusterRole::kAdmin) return true;
-  if (entry.kind == core::kTokenKind) return entry.tree.text("spec", "user") == caller.user;
+  if (entry.kind == core::kTokenKind) return entry.tree().text("spec", "user") == caller.user;
   const std::string& project = entry.kind == core::kProjectKind ? entry.key : entry.project;
   return project.empty() || allows(caller, api::Permission::kViewProject, project);
 }

@@ -2,11 +2,11 @@
 
 #include "base/log.h"
 #include "base/text.h"
-#include "core/invariants.h"
 #include "core/snapshot.h"
 #include "core/step.h"
-#include "server/encode.h"
+#include "server/entries.h"
 #include "server/launch.h"
+#include "server/packed.h"
 
 namespace tessera::server {
 
@@ -14,71 +14,6 @@ namespace {
 
 using core::kAcceleratorKind, core::kJobKind, core::kNodeKind, core::kProjectKind,
     core::kSecretKind, core::kTaskKind, core::kTokenKind, core::kUserKind;
-
-constexpr std::string_view kVersionCounter = "version", kSubmissionCounter = "submissions",
-                           kEffectCounter = "effects", kEventCounter = "events",
-                           kAuditCounter = "audit";
-
-template <class Object>
-Status load_into(std::map<std::string, Object>& objects, const store::Document& document) {
-  auto decoded = decode_stored<Object>(document.body);
-  if (!decoded.ok())
-    return std::move(decoded).error().in(cat("stored ", document.kind, " ", document.key));
-  objects.emplace(document.key, std::move(*decoded));
-  return Ok;
-}
-
-Status load_document(core::State& state, const store::Document& document) {
-  if (document.kind == kJobKind) return load_into(state.jobs, document);
-  if (document.kind == kTaskKind) return load_into(state.tasks, document);
-  if (document.kind == kProjectKind) return load_into(state.projects, document);
-  if (document.kind == kNodeKind) return load_into(state.nodes, document);
-  if (document.kind == kAcceleratorKind) return load_into(state.accelerators, document);
-  if (document.kind == kUserKind) return load_into(state.users, document);
-  if (document.kind == kTokenKind) return load_into(state.tokens, document);
-  return error(Code::kInternal, cat("the store holds the unknown kind ", document.kind));
-}
-
-// Whether there is such an object now. In one tick a name may be given up and taken again, so
-// having been erased says nothing.
-bool exists(const core::State& state, std::string_view kind, const std::string& key) {
-  if (kind == kJobKind) return state.jobs.contains(key);
-  if (kind == kTaskKind) return state.tasks.contains(key);
-  if (kind == kProjectKind) return state.projects.contains(key);
-  if (kind == kSecretKind) return state.secrets.contains(key);
-  if (kind == kNodeKind) return state.nodes.contains(key);
-  if (kind == kUserKind) return state.users.contains(key);
-  if (kind == kTokenKind) return state.tokens.contains(key);
-  CHECK(kind == kAcceleratorKind);
-  return state.accelerators.contains(key);
-}
-
-template <class Object>
-Entry entry_of(std::string_view kind, const std::string& key, const Object& object) {
-  return make_entry(kind, key, object.metadata.project, object.metadata.resourceVersion, object);
-}
-
-// As the store has it.
-Entry entry_of(const core::State& state, std::string_view kind, const std::string& key) {
-  if (kind == kJobKind) return entry_of(kind, key, state.jobs.at(key));
-  if (kind == kProjectKind) return entry_of(kind, key, state.projects.at(key));
-  if (kind == kSecretKind) return entry_of(kind, key, state.secrets.at(key));
-  if (kind == kNodeKind) return entry_of(kind, key, state.nodes.at(key));
-  if (kind == kAcceleratorKind) return entry_of(kind, key, state.accelerators.at(key));
-  if (kind == kUserKind) return entry_of(kind, key, state.users.at(key));
-  if (kind == kTokenKind) return entry_of(kind, key, state.tokens.at(key));
-  CHECK(kind == kTaskKind);
-  const api::Task& task = state.tasks.at(key);
-  return make_entry(kind, key, task.project, state.version, task);
-}
-
-std::vector<Entry> touched_entries(const core::State& state, const core::Changes& changes) {
-  std::vector<Entry> entries;
-  for (const auto& [kind, keys] : changes.touched)
-    for (const std::string& key : keys)
-      if (exists(state, kind, key)) entries.push_back(entry_of(state, kind, key));
-  return entries;
-}
 
 // Values of secrets never leave the server; their keys do.
 api::Secret blanked(api::Secret secret) {
@@ -101,94 +36,7 @@ bool changes_accounts(const core::Changes& changes) {
   return false;
 }
 
-void mark_all_touched(core::State& state) {
-  auto mark = [&](std::string_view kind, const auto& objects) {
-    for (const auto& [key, object] : objects) state.changes.touched[kind].insert(key);
-  };
-  mark(kJobKind, state.jobs);
-  mark(kTaskKind, state.tasks);
-  mark(kProjectKind, state.projects);
-  mark(kSecretKind, state.secrets);
-  mark(kNodeKind, state.nodes);
-  mark(kAcceleratorKind, state.accelerators);
-  mark(kUserKind, state.users);
-  mark(kTokenKind, state.tokens);
-}
-
 }  // namespace
-
-// Secrets of before there was sealing are sealed with the first commit.
-Status Control::load_secret(const store::Document& document) {
-  if (!SecretBox::is_sealed(document.body)) {
-    secrets_in_clear_ = true;
-    return load_into(state_.secrets, document);
-  }
-  auto body = secrets_.open(document.body, document.key);
-  if (!body.ok()) return std::move(body).error().in(cat("secret ", document.key));
-  return load_into(state_.secrets,
-                   {document.kind, document.key, document.version, std::move(*body)});
-}
-
-Status Control::load_objects(const store::Loaded& loaded) {
-  for (const store::Document& document : loaded.documents)
-    TRY_STATUS(document.kind == kSecretKind ? load_secret(document)
-                                            : load_document(state_, document));
-  // Only now, when nothing is sealed with one that is missing.
-  return secrets_.make_key();
-}
-
-Result<TickResult> Control::load(Instant now) {
-  TRY(store::Loaded loaded, store_.load());
-  TRY_STATUS(load_objects(loaded));
-  for (const store::OutboxRow& row : loaded.outbox) {
-    TRY(core::Effect effect, decode_stored<core::Effect>(row.body));
-    state_.outbox.emplace(row.id, std::move(effect));
-  }
-  auto counter = [&](std::string_view name) {
-    auto found = loaded.counters.find(std::string(name));
-    return found == loaded.counters.end() ? int64_t{0} : found->second;
-  };
-  state_.version = counter(kVersionCounter);
-  state_.submissions = counter(kSubmissionCounter);
-  state_.last_effect = counter(kEffectCounter);
-  state_.last_event = counter(kEventCounter);
-  last_audit_ = counter(kAuditCounter);
-  core::rebuild(state_);
-  for (const std::string& violation : core::check_invariants(state_))
-    log::error(cat("the store is not coherent: ", violation));
-
-  if (state_.projects.empty()) {
-    api::Project project;
-    project.metadata.name = "default";
-    project.metadata.uid = "default";
-    project.spec.description = "Jobs that name no project.";
-    TRY_STATUS(core::step(state_, core::CreateProject{std::move(project)}, now));
-  }
-  if (secrets_in_clear_)
-    for (auto& [key, secret] : state_.secrets) core::touch(state_, secret);
-  TRY(TickResult result, commit());
-  if (secrets_in_clear_) {
-    TRY_STATUS(store_.scrub());
-    log::warn(
-        "the secrets of the store are sealed from now on; a copy of the older store that was made "
-        "before its upgrade still has them in clear: remove it when it is no longer needed");
-  }
-  core::Changes everything;
-  std::swap(everything, state_.changes);
-  mark_all_touched(state_);
-  std::swap(everything, state_.changes);
-  result.publication = make_publication(everything, touched_entries(state_, everything));
-  TRY(std::vector<store::EventRow> events,
-      store_.events({.project = {},
-                     .about = {},
-                     .after = state_.last_event - static_cast<int64_t>(kRecentEventLimit),
-                     .limit = static_cast<int64_t>(kRecentEventLimit)}));
-  for (const store::EventRow& row : events) {
-    TRY(api::Event event, decode_stored<api::Event>(row.body));
-    result.publication.entries.push_back(entry_of("Event", event.metadata.name, event));
-  }
-  return result;
-}
 
 std::vector<Order> Control::pending_orders() const {
   std::vector<Order> orders;
@@ -332,9 +180,10 @@ store::Batch Control::make_batch(const std::vector<Entry>& entries) const {
   store::Batch batch;
   const core::Changes& changes = state_.changes;
   for (const Entry& entry : entries) {
-    bool secret = entry.kind == kSecretKind;
-    batch.put.push_back({entry.kind, entry.key, entry.version,
-                         secret ? secrets_.seal(entry.json, entry.key) : entry.json});
+    std::string body = entry.kind == kSecretKind ? secrets_.seal(entry.json, entry.key)
+                       : entry.over              ? pack(entry.json)
+                                                 : entry.json;
+    batch.put.push_back({entry.kind, entry.key, entry.version, std::move(body)});
   }
   for (const auto& [kind, key] : changes.erased)
     if (!exists(state_, kind, key)) batch.erase.emplace_back(std::string(kind), key);

@@ -90,7 +90,9 @@ class Control {
 
  private:
   Status load_secret(const store::Document& document);
-  Status load_objects(const store::Loaded& loaded);
+  Status load_objects(store::Loaded& loaded);
+  // Jobs and tasks as they were stored.
+  void publish_stored(std::vector<store::Document> documents, std::vector<Entry>& out) const;
   void note_attempt(const Inbound& inbound, const Result<std::string>& result, Instant now);
   Result<std::string> run(const Inbound& inbound, Instant now);
   Result<std::string> replay_known(const Inbound& inbound, bool& known);

@@ -16,15 +16,13 @@ Value full_tree(const Object& object) {
 
 template <class Object>
 Entry make_entry(std::string_view kind, std::string key, const std::string& project,
-                 int64_t version, const Object& object) {
-  Entry entry{.kind = std::string(kind),
-              .key = std::move(key),
-              .project = project,
-              .version = version,
-              .tree = full_tree(object),
-              .json = {}};
-  entry.json = wire::to_json(entry.tree);
-  return entry;
+                 int64_t version, const Object& object, bool over = false) {
+  return {.kind = std::string(kind),
+          .key = std::move(key),
+          .project = project,
+          .version = version,
+          .over = over,
+          .json = wire::to_json(full_tree(object))};
 }
 
 template <class Object>

@@ -86,7 +86,7 @@ void keep_user(const Services& services, const Call& call,
   std::string name(api::kUserAnnotation);
   annotations.erase(name);
   EntryPtr entry = services.view.find(std::string(core::kJobKind), key_of(call));
-  std::string user = entry ? entry->tree.text("metadata", "annotations", name) : std::string();
+  std::string user = entry ? entry->tree().text("metadata", "annotations", name) : std::string();
   if (!user.empty()) annotations[name] = user;
 }
 
@@ -106,7 +106,7 @@ void replace(Services& services, const Call& call, api::Job job) {
 void patch(Services& services, const Call& call, const Value& change) {
   EntryPtr entry = services.view.find(std::string(core::kJobKind), key_of(call));
   if (!entry) return call.refuse(not_found(core::kJobKind, key_of(call)));
-  Result<api::Job> job = decode_tree<api::Job>(merge_patch(entry->tree, change));
+  Result<api::Job> job = decode_tree<api::Job>(merge_patch(entry->tree(), change));
   if (!job.ok()) return call.refuse(job.error());
   // The patch was made of what the view shows now; whoever was faster wins, and the client hears of
   // it only if it named a version itself.
@@ -118,13 +118,13 @@ void patch(Services& services, const Call& call, const Value& change) {
 void list_tasks(Services& services, const Call& call) {
   EntryPtr entry = services.view.find(std::string(core::kJobKind), key_of(call));
   if (!entry) return call.refuse(not_found(core::kJobKind, key_of(call)));
-  Result<api::Job> job = decode_tree<api::Job>(entry->tree);
+  Result<api::Job> job = decode_tree<api::Job>(entry->tree());
   if (!job.ok()) return call.refuse(job.error());
   api::ListOf<api::Task> list;
   for (int64_t index : api::task_indices(job->spec)) {
     EntryPtr task = services.view.find(std::string(core::kTaskKind), core::task_id(*job, index));
     if (!task) continue;
-    Result<api::Task> decoded = decode_tree<api::Task>(task->tree);
+    Result<api::Task> decoded = decode_tree<api::Task>(task->tree());
     if (decoded.ok()) list.items.push_back(std::move(*decoded));
     list.resourceVersion = std::max(list.resourceVersion, task->version);
   }
@@ -134,7 +134,7 @@ void list_tasks(Services& services, const Call& call) {
 void why(Services& services, const Call& call) {
   EntryPtr entry = services.view.find(std::string(core::kJobKind), key_of(call));
   if (!entry) return call.refuse(not_found(core::kJobKind, key_of(call)));
-  Result<api::Job> job = decode_tree<api::Job>(entry->tree);
+  Result<api::Job> job = decode_tree<api::Job>(entry->tree());
   if (!job.ok()) return call.refuse(job.error());
   api::Why answer{
       .job = job->metadata.name, .phase = job->status.phase, .message = job->status.message};

@@ -17,7 +17,10 @@ namespace {
 struct Filter {
   Selector labels, fields;
   bool accepts(const Entry& entry) const {
-    return labels.matches_labels(entry.tree) && fields.matches_fields(entry.tree);
+    if (!labels.may_match(entry.json) || !fields.may_match(entry.json)) return false;
+    if (labels.empty() && fields.empty()) return true;
+    Value tree = entry.tree();
+    return labels.matches_labels(tree) && fields.matches_fields(tree);
   }
 };
 

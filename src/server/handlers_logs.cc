@@ -42,7 +42,7 @@ class LogFollower {
   std::optional<api::Task> task() const {
     EntryPtr entry = services_.view.find(std::string(core::kTaskKind), task_);
     if (!entry) return std::nullopt;
-    Result<api::Task> decoded = decode_tree<api::Task>(entry->tree);
+    Result<api::Task> decoded = decode_tree<api::Task>(entry->tree());
     return decoded.ok() ? std::optional(std::move(*decoded)) : std::nullopt;
   }
 
@@ -94,7 +94,7 @@ void logs(Services& services, const Call& call, const api::LogQuery& query) {
   std::string key = core::object_key(call.path.at("project"), call.path.at("name"));
   EntryPtr entry = services.view.find(std::string(core::kJobKind), key);
   if (!entry) return call.refuse(not_found(core::kJobKind, key));
-  Result<api::Job> job = decode_tree<api::Job>(entry->tree);
+  Result<api::Job> job = decode_tree<api::Job>(entry->tree());
   if (!job.ok()) return call.refuse(job.error());
   Result<std::string> task = find_task(*job, query.index);
   if (!task.ok()) return call.refuse(task.error());

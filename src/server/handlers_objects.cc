@@ -29,7 +29,7 @@ Status check_maintainer(const Services& services, const Call& call, api::Project
   const std::string& name = wanted.metadata.name;
   EntryPtr entry = services.view.find(std::string(core::kProjectKind), name);
   if (!entry) return not_found(core::kProjectKind, name);
-  TRY(api::Project now, decode_tree<api::Project>(entry->tree));
+  TRY(api::Project now, decode_tree<api::Project>(entry->tree()));
   api::ProjectSpec allowed = now.spec;
   allowed.description = wanted.spec.description;
   allowed.members = wanted.spec.members;
@@ -120,7 +120,7 @@ void bind_objects(Router& router, Services& services) {
                 const std::string& name = call.path.at("name");
                 EntryPtr entry = services.view.find(std::string(core::kNodeKind), name);
                 if (!entry) return call.refuse(not_found(core::kNodeKind, name));
-                Result<api::Node> node = decode_tree<api::Node>(merge_patch(entry->tree, patch));
+                Result<api::Node> node = decode_tree<api::Node>(merge_patch(entry->tree(), patch));
                 Status valid = node.ok() ? settle_name(node->metadata, call) : Status(node.error());
                 if (!valid.ok()) return call.refuse(valid.error());
                 // Without a version of its own the patch applies to whatever there is.

@@ -125,11 +125,11 @@ Result<api::Task> running_task(const Services& services, const Call& call,
   std::string key = core::object_key(call.path.at("project"), call.path.at("name"));
   EntryPtr entry = services.view.find(std::string(core::kJobKind), key);
   if (!entry) return not_found(core::kJobKind, key);
-  TRY(api::Job job, decode_tree<api::Job>(entry->tree));
+  TRY(api::Job job, decode_tree<api::Job>(entry->tree()));
   TRY(std::string id, find_task(job, index));
   EntryPtr found = services.view.find(std::string(core::kTaskKind), id);
   if (!found) return not_found(core::kJobKind, key);  // it went away this moment
-  TRY(api::Task task, decode_tree<api::Task>(found->tree));
+  TRY(api::Task task, decode_tree<api::Task>(found->tree()));
   if (task.phase != api::Phase::kRunning && task.phase != api::Phase::kStopping) {
     std::string phase(enum_names(task.phase)[static_cast<size_t>(task.phase)]);
     return error(Code::kConflict,

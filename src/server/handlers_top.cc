@@ -22,8 +22,8 @@ struct Holders {
 
 Holders holders(const View& view) {
   Holders out;
-  for (const EntryPtr& entry : view.list(std::string(core::kTaskKind), {}).entries) {
-    Result<api::Task> task = decode_tree<api::Task>(entry->tree);
+  for (const EntryPtr& entry : view.list_live(std::string(core::kTaskKind))) {
+    Result<api::Task> task = decode_tree<api::Task>(entry->tree());
     if (!task.ok() || !api::holds_devices(task->phase)) continue;
     std::string job = core::object_key(task->project, task->job);
     out.of_task.emplace(task->id, job);
@@ -81,7 +81,7 @@ api::Top measure(Services& services) {
   Holders held = holders(services.view);
   for (const EntryPtr& entry :
        services.view.list(std::string(core::kAcceleratorKind), {}).entries) {
-    Result<api::Accelerator> device = decode_tree<api::Accelerator>(entry->tree);
+    Result<api::Accelerator> device = decode_tree<api::Accelerator>(entry->tree());
     if (!device.ok()) continue;
     api::AcceleratorUsage usage = usage_of(*device);
     usage.jobs = held.of_device[usage.accelerator];

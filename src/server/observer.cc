@@ -41,10 +41,11 @@ core::Reconcile to_command(const std::vector<engine::Running>& containers) {
 
 std::vector<core::Reconcile::Container> started_containers(const View& view) {
   std::vector<core::Reconcile::Container> out;
-  for (const EntryPtr& entry : view.list(std::string(core::kTaskKind), {}).entries) {
-    std::string phase = entry->tree.text("phase");
-    const Value* attempt = entry->tree.find("attempt");
-    bool started = entry->tree.find("startTime") && attempt && attempt->integer();
+  for (const EntryPtr& entry : view.list_live(std::string(core::kTaskKind))) {
+    Value tree = entry->tree();
+    std::string phase = tree.text("phase");
+    const Value* attempt = tree.find("attempt");
+    bool started = tree.find("startTime") && attempt && attempt->integer();
     if (started && (phase == "Running" || phase == "Stopping"))
       out.push_back({entry->key, *attempt->integer()});
   }

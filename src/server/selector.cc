@@ -1,6 +1,7 @@
 #include "server/selector.h"
 
 #include <algorithm>
+#include <cctype>
 
 #include "base/text.h"
 
@@ -51,6 +52,18 @@ bool Selector::holds(const Term& term, const Value* found) {
       return found == nullptr;
   }
   return false;
+}
+
+bool Selector::may_match(std::string_view json) const {
+  // What JSON may write in several ways is not looked for.
+  auto plain = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.';
+  };
+  return std::all_of(terms_.begin(), terms_.end(), [&](const Term& term) {
+    bool certain =
+        term.test == Test::kEquals && std::all_of(term.value.begin(), term.value.end(), plain);
+    return !certain || json.find(term.value) != std::string_view::npos;
+  });
 }
 
 bool Selector::matches_labels(const Value& object) const {

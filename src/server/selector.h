@@ -15,6 +15,11 @@ class Selector {
  public:
   static Result<Selector> parse(std::string_view text, std::string_view field);
 
+  // Accepts everything.
+  bool empty() const { return terms_.empty(); }
+  // Whether an object with this JSON text may match: a quick look that spares reading most of a
+  // long list. True is no promise.
+  bool may_match(std::string_view json) const;
   // Of an object's labels.
   bool matches_labels(const Value& object) const;
   // Of fields by path: "status.phase=Running".

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "wire/json.h"
 
 namespace tessera::server {
 
@@ -13,6 +14,12 @@ bool concerns(const Entry& entry, const std::string& kind, const std::string& pr
 }
 
 }  // namespace
+
+Value Entry::tree() const {
+  auto parsed = wire::parse_json(json);
+  CHECK(parsed.ok());  // it was made by the server
+  return std::move(*parsed);
+}
 
 void View::notify(const Change& change) {
   log_.push_back(change);
@@ -44,9 +51,13 @@ void View::publish(Publication publication) {
     notify({ChangeType::kDeleted, sequence_, found->second});
     entries_.erase(found);
   }
+  auto hint = entries_.end();  // they come by kind and key: at a start each goes behind the last
   for (Entry& entry : publication.entries) {
     auto shared = std::make_shared<const Entry>(std::move(entry));
-    auto [at, added] = entries_.insert_or_assign({shared->kind, shared->key}, shared);
+    auto at = entries_.emplace_hint(hint, Key{shared->kind, shared->key}, shared);
+    hint = std::next(at);
+    bool added = at->second == shared;
+    at->second = shared;
     if (added && shared->kind == "Event") ++events_;
     notify({added ? ChangeType::kAdded : ChangeType::kModified, sequence_, shared});
   }
@@ -70,6 +81,15 @@ View::Page View::list(const std::string& kind, const std::string& project,
        at != entries_.end() && at->first.first == kind; ++at)
     if (concerns(*at->second, kind, project)) page.entries.push_back(at->second);
   return page;
+}
+
+std::vector<EntryPtr> View::list_live(const std::string& kind) const {
+  std::lock_guard lock(mutex_);
+  std::vector<EntryPtr> out;
+  for (auto at = entries_.lower_bound({kind, ""}); at != entries_.end() && at->first.first == kind;
+       ++at)
+    if (!at->second->over) out.push_back(at->second);
+  return out;
 }
 
 Status View::watch(const std::string& kind, const std::string& project,

@@ -24,8 +24,12 @@ struct Entry {
   std::string key;      // "project/name", or a name; a task's id
   std::string project;  // empty for objects of the cluster
   int64_t version = 0;
-  Value tree;        // as users see it, with apiVersion and kind, secrets blanked
-  std::string json;  // the same as text
+  bool over = false;  // a job or a task that has ended: nothing happens to it by itself any more
+  std::string json;   // as users see it, with apiVersion and kind, secrets blanked
+
+  // The same as data, read anew each time: kept beside the text it would be most of the server's
+  // memory, and few readers look into an object.
+  Value tree() const;
 };
 using EntryPtr = std::shared_ptr<const Entry>;
 
@@ -65,6 +69,9 @@ class View {
   // Of one project, or of all when it is empty; `after` is the key behind which to begin.
   Page list(const std::string& kind, const std::string& project,
             const std::string& after = {}) const;
+
+  // Those of all projects that are not over.
+  std::vector<EntryPtr> list_live(const std::string& kind) const;
 
   // Calls `listener` for every change from `since` on (or for what exists as kAdded, without one),
   // then as changes come, on the brain's thread, without gaps. kGone when `since` is too long ago.

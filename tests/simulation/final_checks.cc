@@ -59,7 +59,7 @@ void check_waiting(const Scene& scene, Notes& notes) {
   for (const sched::RequestPtr& queued : snapshot.queue) {
     const sched::Request& request = *queued;
     server::EntryPtr entry = scene.view.find(std::string(core::kJobKind), request.job);
-    std::string why = entry ? entry->tree.text("status", "waiting", "message") : "";
+    std::string why = entry ? entry->tree().text("status", "waiting", "message") : "";
     if (why.empty()) notes.push_back(cat(request.job, " waits without a reason"));
     if (!request.blocked.empty()) {
       if (why != request.blocked)
@@ -187,12 +187,12 @@ void check_view(const Scene& scene, std::string_view kind,
     }
     Object shown = object->second;
     if constexpr (requires { shown.status.waiting; }) {
-      std::string why = entry->tree.text("status", "waiting", "message");
+      std::string why = entry->tree().text("status", "waiting", "message");
       if (!why.empty()) shown.status.waiting = api::Waiting{why};
     }
     if constexpr (requires { shown.data; })
       for (auto& [key, value] : shown.data) value.clear();
-    if (server::full_tree(shown) != entry->tree)
+    if (server::full_tree(shown) != entry->tree())
       notes.push_back(cat("readers see an old state of ", kind, " ", entry->key));
   }
   for (const auto& [key, object] : objects)
