@@ -2,8 +2,11 @@
 
 #include <grp.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <climits>
 #include <cstring>
 
@@ -162,7 +165,19 @@ sigset_t block_signals() {
   return signals;
 }
 
+// Each follower of a log holds several descriptors, and many systems give a process 1,024 unless it
+// asks for more.
+void raise_descriptor_limit() {
+  constexpr rlim_t kWanted = 65'536;
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= kWanted) return;
+  limit.rlim_cur = std::min(limit.rlim_max, kWanted);
+  if (::setrlimit(RLIMIT_NOFILE, &limit) != 0)
+    log::warn(cat("the limit of open files stays low: ", std::strerror(errno)));
+}
+
 Result<int> serve(cli::Context&, const cli::Args& args) {
+  raise_descriptor_limit();
   set_log_level(args.text("log-level", "info"));
   sigset_t signals = block_signals();
   std::string data = args.text("data", kDefaultData);

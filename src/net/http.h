@@ -25,8 +25,8 @@ inline constexpr size_t kResponseLimit = 256 << 20;
 inline constexpr size_t kMessageLimit = 1 << 20;
 // What waits in memory for a slow reader of a stream or WebSocket: several seconds of a busy log.
 inline constexpr size_t kStreamBufferLimit = 4 << 20;
-// Connections open at once on a server: half of the descriptors that a process gets by default.
-inline constexpr size_t kConnectionLimit = 512;
+// Connections open at once on a server: hundreds of people with a console, a log and a watch each.
+inline constexpr size_t kConnectionLimit = 2048;
 // How long a connection may take to bring a whole request, or to take a whole response.
 inline constexpr Millis kIdleLimit{60'000};
 // How long a client's request may take unless it says otherwise.

@@ -35,7 +35,7 @@ inline constexpr Millis kCertificateCheck{12LL * 3600 * 1000};
 // through.
 inline constexpr size_t kEffectThreads = 32;
 // Log followers, sessions and pulls at once, a thread each.
-inline constexpr size_t kStreamThreads = 512;
+inline constexpr size_t kStreamThreads = 1024;
 
 class Server {
  public:

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/file.h>
-#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "engine/local/folder_watch.h"
 #include "engine/local/log/log_format.h"
 
 namespace tessera::local {
@@ -148,7 +148,9 @@ class Reader {
     if (!exists(folder_))
       return error(Code::kNotFound, cat("there is no log of attempt ", query_.ref.attempt,
                                         " of task ", query_.ref.task));
-    if (query_.follow || is_over()) TRY_STATUS(watch_folder());
+    if (query_.follow || is_over()) {
+      TRY(changed_, FolderWatch::begin(folder_));
+    }
     if (!query_.follow) TRY_STATUS(await_writer());
     TRY(bool more, begin());
     while (more) {
@@ -236,38 +238,18 @@ class Reader {
     return Ok;
   }
 
-  Status watch_folder() {
-    inotify_ = Fd(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
-    constexpr uint32_t kMask = IN_MODIFY | IN_CREATE | IN_CLOSE_WRITE | IN_DELETE_SELF | IN_ONLYDIR;
-    if (!inotify_ || ::inotify_add_watch(inotify_.get(), folder_.c_str(), kMask) < 0)
-      return errno_error(cat("watch ", folder_));
-    return Ok;
-  }
-
   // Until something was written, the attempt is over, or it is time to ask the sink.
   Result<bool> sleep() {
     pollfd fds[3] = {
-        {inotify_.get(), POLLIN, 0}, {watch_.over, POLLIN, 0}, {watch_.stop, POLLIN, 0}};
+        {changed_->fd(), POLLIN, 0}, {watch_.over, POLLIN, 0}, {watch_.stop, POLLIN, 0}};
     Millis timeout = over_ ? kLastWords : kLogQuestion;
     int ready = ::poll(fds, 3, static_cast<int>(timeout.value));
     if (ready < 0 && errno != EINTR) return errno_error("poll");
     if (fds[2].revents != 0)
       return error(Code::kUnavailable, "the server is being stopped; read the log again later");
     if (ready == 0) return printer_.question();
-    return !drain_events();
-  }
-
-  // True when the folder is gone.
-  bool drain_events() {
-    alignas(inotify_event) char buffer[16 << 10];
-    bool gone = false;
-    for (ssize_t got; (got = ::read(inotify_.get(), buffer, sizeof buffer)) > 0;)
-      for (ssize_t at = 0; at < got;) {
-        const auto* event = reinterpret_cast<const inotify_event*>(buffer + at);
-        gone = gone || (event->mask & (IN_DELETE_SELF | IN_IGNORED)) != 0;
-        at += static_cast<ssize_t>(sizeof(inotify_event) + event->len);
-      }
-    return gone;
+    changed_->clear();
+    return !changed_->gone();
   }
 
   const std::string& folder_;
@@ -280,7 +262,7 @@ class Reader {
   // Without follow: where the log ended when the question came, so that a container that prints
   // without end is not read without end.
   LogPosition end_{INT64_MAX, 0};
-  Fd inotify_;
+  std::unique_ptr<FolderWatch> changed_;
   bool over_ = false;
 };
 
