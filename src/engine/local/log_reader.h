@@ -1,5 +1,6 @@
 #pragma once
-// Reads the log of one attempt (log_format.h) and follows it: woken by changes of its folder, never by a timer.
+// Reads the log of one attempt (log_format.h) and follows it: woken by changes of its folder, never
+// by a timer.
 
 #include <optional>
 #include <string>
