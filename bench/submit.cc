@@ -1,12 +1,16 @@
 // The load of bench/submit.py: rounds of submissions from several clients to the server at SOCKET,
 // each followed by commits of the same rows to a store of our own in FOLDER, as many jobs in one
 // commit as there are clients. Prints a line for each: "submit RATE" and "store RATE", in jobs per
-// second.
+// second, and between them "post MS" and "get MS": within how many milliseconds 99 of 100 answers
+// came, to the submissions and to one more client that reads a job again and again meanwhile.
 //
 //   bench_submit SOCKET FOLDER
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
+#include <mutex>
+#include <stop_token>
 #include <thread>
 #include <vector>
 
@@ -36,24 +40,67 @@ double rate(int64_t begin_ns, int count) {
   return count * 1e9 / static_cast<double>(monotonic_ns() - begin_ns);
 }
 
-Result<double> submit(const std::string& socket) {
+// Times of answers; any thread adds.
+class Latencies {
+ public:
+  void add(int64_t begin_ns) {
+    int64_t took = monotonic_ns() - begin_ns;
+    std::lock_guard lock(mutex_);
+    ns_.push_back(took);
+  }
+  double p99_ms() {
+    std::lock_guard lock(mutex_);
+    if (ns_.empty()) return 0;
+    auto at = ns_.begin() + static_cast<ptrdiff_t>(ns_.size() * 99 / 100);
+    std::nth_element(ns_.begin(), at, ns_.end());
+    return static_cast<double>(*at) / 1e6;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<int64_t> ns_;
+};
+
+struct Submitted {
+  double per_second = 0, post_ms = 0, get_ms = 0;
+};
+
+Result<Submitted> submit(const std::string& socket, const std::string& known) {
   std::atomic<int> failures = 0;
+  Latencies posts, gets;
+  auto read = [&](const std::stop_token& stop) {
+    client::Client client(socket);
+    while (!stop.stop_requested()) {
+      int64_t begin = monotonic_ns();
+      if (!client.call(api::routes::kGetJob, {{"project", "default"}, {"name", known}}).ok())
+        ++failures;
+      gets.add(begin);
+    }
+  };
+  auto write = [&] {
+    client::Client client(socket);
+    for (int n = 0; n < kJobsOfClient; ++n) {
+      int64_t begin = monotonic_ns();
+      auto made = client.call(api::routes::kCreateJob, {{"project", "default"}}, {}, waiting_job(),
+                              {.idempotency_key = client::new_idempotency_key()});
+      if (!made.ok()) ++failures;
+      posts.add(begin);
+    }
+  };
+  Submitted out;
+  std::jthread reader(read);
   int64_t begin = monotonic_ns();
   {
     std::vector<std::jthread> threads;
-    for (int i = 0; i < kClients; ++i)
-      threads.emplace_back([&] {
-        client::Client client(socket);
-        for (int n = 0; n < kJobsOfClient; ++n) {
-          auto made =
-              client.call(api::routes::kCreateJob, {{"project", "default"}}, {}, waiting_job(),
-                          {.idempotency_key = client::new_idempotency_key()});
-          if (!made.ok()) ++failures;
-        }
-      });
+    for (int i = 0; i < kClients; ++i) threads.emplace_back(write);
   }
-  if (failures > 0) return error(Code::kInternal, cat(failures.load(), " submissions failed"));
-  return rate(begin, kClients * kJobsOfClient);
+  out.per_second = rate(begin, kClients * kJobsOfClient);
+  reader.request_stop();
+  reader.join();
+  if (failures > 0) return error(Code::kInternal, cat(failures.load(), " requests failed"));
+  out.post_ms = posts.p99_ms();
+  out.get_ms = gets.p99_ms();
+  return out;
 }
 
 // Adds the rows that the server writes for one job: the job, its task, an event, the caller's key.
@@ -84,11 +131,15 @@ Result<double> commit(store::Store& store, int64_t& number) {
 
 Status run(const std::string& socket, const std::string& folder) {
   TRY(auto store, store::open_file(folder + "/floor.db"));
+  client::Client client(socket);
+  TRY(api::Job first,
+      client.call(api::routes::kCreateJob, {{"project", "default"}}, {}, waiting_job()));
   int64_t number = 0;
   for (int round = 0; round < kRounds; ++round) {
-    TRY(double ours, submit(socket));
+    TRY(Submitted ours, submit(socket, first.metadata.name));
     TRY(double floor, commit(*store, number));
-    std::printf("submit %.1f\nstore %.1f\n", ours, floor);
+    std::printf("submit %.1f\npost %.2f\nget %.2f\nstore %.1f\n", ours.per_second, ours.post_ms,
+                ours.get_ms, floor);
   }
   return Ok;
 }
