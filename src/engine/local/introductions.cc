@@ -76,6 +76,14 @@ Status Introductions::exchange(const engine::Launch& launch, const std::string& 
   return Ok;
 }
 
+// Of what has ended a row is left, until it is removed: then only its log.
+bool Introductions::has_ended(const TaskRef& ref) {
+  std::string container = container_id(ref);
+  if (TaskPtr task = machine_.tasks.find_container(container))
+    return machine_.tasks.update([&] { return task->ended(); });
+  return exists(machine_.log_folder(ref)) && !exists(machine_.state_folder(container));
+}
+
 Status Introductions::introduce(const engine::Launch& launch, const std::string& container,
                                 const std::string& address, const std::string& host_name) {
   if (address.empty()) return Ok;
@@ -83,8 +91,9 @@ Status Introductions::introduce(const engine::Launch& launch, const std::string&
   TRY_STATUS(exchange(launch, container, address, host_name));
   met_.notify_all();
   if (launch.gang.tasks.empty()) return Ok;
-  std::string first = container_id({launch.gang.tasks[0], launch.ref.attempt});
-  met_.wait_for(lock, kFirstMemberLimit, [&] { return exists(address_path(first)); });
+  TaskRef first{launch.gang.tasks[0], launch.ref.attempt};
+  met_.wait_for(lock, kFirstMemberLimit,
+                [&] { return exists(address_path(container_id(first))) || has_ended(first); });
   return Ok;
 }
 

@@ -13,13 +13,14 @@ namespace tessera::local {
 // Owned by the launcher; called on worker threads, for different containers at once.
 class Introductions {
  public:
-  explicit Introductions(const Machine& machine) : machine_(machine) {}
+  explicit Introductions(Machine& machine) : machine_(machine) {}
 
   // Writes the gang's hostfile, which is mounted.
   Status write_hostfile(const engine::Launch& launch, const std::string& container) const;
   // The container has this address and name: writes them into its own hosts file; those of a gang
   // into every member's, and what they have into this one's. Then waits a moment for the gang's
-  // first member, which the others look for when they start.
+  // first member, which the others look for when they start; not for one that was here and has
+  // ended.
   Status introduce(const engine::Launch& launch, const std::string& container,
                    const std::string& address, const std::string& host_name);
 
@@ -29,7 +30,9 @@ class Introductions {
   Status exchange(const engine::Launch& launch, const std::string& container,
                   const std::string& address, const std::string& host_name) const;
 
-  const Machine& machine_;
+  bool has_ended(const TaskRef& ref);
+
+  Machine& machine_;
   std::mutex mutex_;
   std::condition_variable met_;
 };

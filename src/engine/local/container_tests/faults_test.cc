@@ -299,6 +299,24 @@ TEST_F(Faults, ABundleThatTheDaemonHasForgottenStandsInNobodysWay) {
   EXPECT_FALSE(exists(bundle + "stray.1"));
 }
 
+// A crash may keep one member from starting until the first has ended: it is not waited for.
+TEST_F(Faults, AGangMemberStartsThoughTheFirstHasEnded) {
+  for (bool removed : {false, true}) {
+    std::string name = removed ? "removed" : "ended";
+    std::vector<std::string> members = {cat(name, "-0"), cat(name, "-1")};
+    for (int64_t index : {0, 1}) {
+      Launch launch = fixture_->script({members[static_cast<size_t>(index)], 1},
+                                       "grep -c " + name + "-0 /etc/hosts");
+      launch.job = name;
+      launch.index = index;
+      launch.gang.tasks = members;
+      EXPECT_EQ(stage_->run_to_end(launch).exit_code, removed && index == 1 ? 1 : 0);
+      if (!removed) continue;
+      EXPECT_TRUE(engine().remove(launch.ref).ok());
+    }
+  }
+}
+
 // A daemon and a shim that are killed while runc makes a container take the bundle with them, but
 // not what runc has made so far.
 TEST_F(Faults, WhatRuncHasBegunStandsInNobodysWay) {
