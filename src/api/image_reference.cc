@@ -103,7 +103,12 @@ std::string Reference::familiar() const {
   constexpr std::string_view kOfficial = "library/";
   std::string_view whole = repository;
   if (registry != kDefaultRegistry) return text();
-  if (whole.starts_with(kOfficial)) whole.remove_prefix(kOfficial.size());
+  // What is left out must not make another name of the rest: "library/a/b", "my.own/image".
+  size_t slash = whole.find('/');
+  if (whole.starts_with(kOfficial) && whole.find('/', kOfficial.size()) == whole.npos)
+    whole.remove_prefix(kOfficial.size());
+  else if (slash != whole.npos && looks_like_registry(whole.substr(0, slash)))
+    return text();
   return digest.empty() ? cat(whole, ":", tag) : cat(whole, "@", digest);
 }
 

@@ -107,5 +107,12 @@ TEST(Wire, MergePatchFollowsRfc7396) {
   EXPECT_EQ(patch(R"([1])", R"({"a":{"bb":{"ccc":null}}})"), R"({"a":{"bb":{}}})");
 }
 
+TEST(Wire, YamlDocumentsWithoutEndAreRefused) {
+  auto read = wire::parse_yaml_stream("&&\"a\":\"b\",\"c\":\"d\"");
+  ASSERT_FALSE(read.ok());
+  EXPECT_NE(read.error().message.find("more than 10000 documents"), std::string::npos)
+      << read.error().text();
+}
+
 }  // namespace
 }  // namespace tessera

@@ -1,9 +1,11 @@
 #include "wire/yaml.h"
 
+#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include <charconv>
 #include <cmath>
+#include <sstream>
 
 #include "base/text.h"
 #include "wire/json.h"
@@ -11,6 +13,9 @@
 namespace tessera::wire {
 
 namespace {
+
+// Of one text: far more than anybody writes, and read in a moment.
+constexpr int kDocumentLimit = 10'000;
 
 // The core schema's plain scalars (YAML 1.2.2 chapter 10.3.2); quoted ones are always strings.
 Value scalar(const YAML::Node& node) {
@@ -27,6 +32,13 @@ Value scalar(const YAML::Node& node) {
   if (failure == std::errc{} && end == text.data() + text.size() && digits && std::isfinite(number))
     return Value(number);
   return Value(text);
+}
+
+// The library shows a character that it does not like as it is, be it the end of the line.
+std::string one_line(std::string text) {
+  for (char& c : text)
+    if (static_cast<unsigned char>(c) < 0x20) c = ' ';
+  return std::string(trim(text));
 }
 
 Result<Value> convert(const YAML::Node& node, int depth) {
@@ -88,10 +100,39 @@ void emit(YAML::Emitter& out, const Value& value) {
       value.data);
 }
 
+// The library finds documents without end in some broken texts ("&&a:,"): they are counted before
+// any is kept.
+class DocumentCounter : public YAML::EventHandler {
+ public:
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    if (++count_ > kDocumentLimit)
+      throw YAML::ParserException(mark, cat("more than ", kDocumentLimit, " documents"));
+  }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                const std::string&) override {}
+  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                       YAML::EmitterStyle::value) override {}
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                  YAML::EmitterStyle::value) override {}
+  void OnMapEnd() override {}
+
+ private:
+  int count_ = 0;
+};
+
 }  // namespace
 
 Result<std::vector<Value>> parse_yaml_stream(std::string_view text) {
   try {
+    std::istringstream stream{std::string(text)};
+    YAML::Parser parser(stream);
+    DocumentCounter counter;
+    while (parser.HandleNextDocument(counter)) {
+    }
     std::vector<Value> out;
     for (const YAML::Node& document : YAML::LoadAll(std::string(text))) {
       if (!document.IsDefined() || document.IsNull()) continue;
@@ -100,8 +141,8 @@ Result<std::vector<Value>> parse_yaml_stream(std::string_view text) {
     }
     return out;
   } catch (const YAML::Exception& failure) {
-    return error(Code::kInvalid,
-                 cat("not valid YAML at line ", failure.mark.line + 1, ": ", failure.msg));
+    return error(Code::kInvalid, cat("not valid YAML at line ", failure.mark.line + 1, ": ",
+                                     one_line(failure.msg)));
   }
 }
 
