@@ -9,6 +9,7 @@
 #include "api/permissions.h"
 #include "api/requests.h"
 #include "api/usage.h"
+#include "api/usage_report.h"
 
 namespace tessera::api {
 
@@ -226,6 +227,10 @@ inline constexpr Route<ListQuery, Nothing, ListOf<Accelerator>> kListAccelerator
 inline constexpr Route<Nothing, Nothing, Top> kTop{
     "top", Method::kGet, "/api/v1/top", Permission::kViewCluster,
     "What the accelerators are doing now, and for whom; programs that Tessera did not start too."};
+inline constexpr Route<UsageQuery, Nothing, UsageReport> kUsage{
+    "usage", Method::kGet, "/api/v1/usage", Permission::kViewCluster,
+    "Who held how much for how long, and how their jobs ended, in the projects that the caller may "
+    "see. Kept for ever, also of jobs and projects that are gone."};
 inline constexpr Route<Nothing, Nothing, Accelerator> kGetAccelerator{
     "getAccelerator", Method::kGet, "/api/v1/accelerators/{name}", Permission::kViewCluster,
     "One accelerator, by UUID."};
@@ -265,8 +270,8 @@ inline constexpr const RouteInfo* kAll[] = {
     &kReplaceProject, &kDeleteProject,    &kWhoAmI,         &kListUsers,     &kCreateUser,
     &kGetUser,        &kReplaceUser,      &kDeleteUser,     &kListTokens,    &kCreateToken,
     &kGetToken,       &kDeleteToken,      &kListAudit,      &kListNodes,     &kGetNode,
-    &kPatchNode,      &kListAccelerators, &kGetAccelerator, &kTop,           &kListImages,
-    &kPullImage,      &kImportImage,      &kDeleteImage,
+    &kPatchNode,      &kListAccelerators, &kGetAccelerator, &kTop,           &kUsage,
+    &kListImages,     &kPullImage,        &kImportImage,    &kDeleteImage,
 };
 
 }  // namespace routes

@@ -342,5 +342,48 @@ TEST_F(CliTest, CommandsOfTheProgramStandBesideTheOthers) {
   EXPECT_EQ(run_cli(words, console, {extra}), 42);
 }
 
+TEST_F(CliTest, UsageIsHoursWithASum) {
+  std::map<std::string, std::string> asked;
+  on("GET /api/v1/usage", [&](const net::Request& request, const net::Exchange& exchange) {
+    for (const char* name : {"since", "until", "by", "project"})
+      asked[name] = request.params.get(name);
+    exchange.respond(json(200, R"({"time":"2026-03-01T00:00:00.000Z","items":[
+      {"project":"p","user":"ana","acceleratorMs":5400000,"cpuMs":36000,
+       "memoryMibSeconds":3686400,"jobs":3,"failed":1},
+      {"project":"p","user":"","acceleratorMs":1,"cpuMs":0,"memoryMibSeconds":0,"jobs":1,
+       "failed":0}]})"));
+  });
+  EXPECT_EQ(run("usage --since 2026-01-01 --until 2026-01-31 --by user,project --project p"), 0);
+  EXPECT_EQ(out_,
+            "USER    PROJECT   GPU-HOURS   CPU-HOURS   GIB-HOURS   JOBS   FAILED\n"
+            "-       p         0.00        0.00        0.00        1      0\n"
+            "ana     p         1.50        0.01        1.00        3      1\n"
+            "(all)             1.50        0.01        1.00        4      1\n");
+  EXPECT_EQ(
+      asked,
+      (std::map<std::string, std::string>{
+          {"since", "2026-01-01"}, {"until", "2026-01-31"}, {"by", "user"}, {"project", "p"}}));
+  EXPECT_EQ(run("usage --by user -o csv"), 0);
+  EXPECT_EQ(out_,
+            "user,accelerator_hours,cpu_hours,memory_gib_hours,jobs,failed\n"
+            ",0.000000,0.000000,0.000000,1,0\n"
+            "ana,1.500000,0.010000,1.000000,3,1\n");
+  EXPECT_EQ(asked["project"], "");
+  EXPECT_EQ(run("usage -o json"), 0);
+  EXPECT_NE(out_.find("\"acceleratorMs\": 5400000"), std::string::npos) << out_;
+  for (const auto& [line, message] :
+       {std::pair("usage --since yesterday",
+                  "tessera: --since: 'yesterday' is neither a day nor a duration (write it like "
+                  "2026-01-31 or 7d)\n"),
+        std::pair("usage --until 7d",
+                  "tessera: --until: '7d' is not a day (write it like 2026-01-31)\n"),
+        std::pair("usage --by group",
+                  "tessera: --by: 'group' is none of project, user, day (write it like --by "
+                  "project,day)\n")}) {
+    EXPECT_NE(run(line), 0);
+    EXPECT_EQ(err_, message);
+  }
+}
+
 }  // namespace
 }  // namespace tessera::cli

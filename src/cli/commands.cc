@@ -25,6 +25,7 @@ std::vector<Command> commands(std::vector<Command> more) {
       delete_command(),
       events_command(),
       top_command(),
+      usage_command(),
       nodes_command(),
       cordon_command(),
       uncordon_command(),

@@ -32,8 +32,9 @@ Command nodes_command();
 Command events_command();
 Command cordon_command();
 Command uncordon_command();
-// top.cc
+// top.cc, usage.cc
 Command top_command();
+Command usage_command();
 // login.cc, accounts.cc
 Command login_command();
 Command context_ls_command();

@@ -49,4 +49,14 @@ Result<std::vector<std::string>> parse_csv_record(std::string_view text) {
   }
 }
 
+std::string csv_line(const std::vector<std::string>& fields) {
+  std::string out;
+  for (const std::string& field : fields) {
+    if (&field != &fields.front()) out += ",";
+    bool plain = field.find_first_of(",\"\r\n") == std::string::npos;
+    out += plain ? field : cat("\"", replace_all(field, "\"", "\"\""), "\"");
+  }
+  return out + "\n";
+}
+
 }  // namespace tessera::cli

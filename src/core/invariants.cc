@@ -145,6 +145,18 @@ void check_quotas(const State& state, Notes& notes) {
   }
 }
 
+// What is counted is what is held.
+void check_meters(const State& state, Notes& notes) {
+  std::map<Account, Holding> held;
+  for (const std::string& id : state.holding) {
+    const api::Task& task = state.tasks.at(id);
+    const api::Job& job = state.jobs.at(object_key(task.project, task.job));
+    held[account_of(job)] += holding_of(job, task);
+  }
+  if (held != state.meters.holdings())
+    notes.push_back("the meters of usage and what tasks hold do not agree");
+}
+
 }  // namespace
 
 std::vector<std::string> check_invariants(const State& state) {
@@ -160,6 +172,7 @@ std::vector<std::string> check_invariants(const State& state) {
   }
   for (const auto& [key, job] : state.jobs) check_job(state, key, job, notes);
   check_quotas(state, notes);
+  check_meters(state, notes);
   return notes;
 }
 

@@ -121,6 +121,7 @@ void apply_plan(State& state, const sched::Plan& plan, Instant now) {
         cat(job.spec.array ? cat(plural(count, "task"), " ") : "", "placed on ", join(names, ", ")),
         now);
   }
+  state.meters.settle(now, state.changes.usage);
 }
 
 }  // namespace tessera::core

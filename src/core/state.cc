@@ -168,7 +168,11 @@ void touch(State& state, api::Task& task) {
   index_task(state, task);
   auto job = state.jobs.find(object_key(task.project, task.job));
   CHECK(job != state.jobs.end());
+  bool was_over = api::is_terminal(job->second.status.phase);
   refresh_status(state, job->second);
+  Phase phase = job->second.status.phase;
+  if (!was_over && api::is_terminal(phase))
+    state.meters.job_ended(account_of(job->second), phase == Phase::kFailed);
   if (state.dependents.contains(job->second.metadata.uid)) state.awaited.insert(job->first);
   touch(state, job->second);
 }
@@ -223,12 +227,14 @@ void move(State& state, api::Task& task, TaskEvent event, std::string_view signa
       break;
     case Follow::kEnsure:
       effect.what = Effect::What::kEnsure;
+      state.meters.hold(account_of(job), holding_of(job, task));
       break;
     case Follow::kStop:
       emit_stop(state, job, task, signal, grace);
       break;
     case Follow::kRemove:
       effect.what = Effect::What::kRemove;
+      state.meters.release(account_of(job), holding_of(job, task));
       task.allocations.clear();
       task.cpus = {};
       task.memory = {};
@@ -302,7 +308,13 @@ void rebuild(State& state) {
   state.awaited.clear();
   state.task_timers = {};
   state.job_timers = {};
+  state.meters = {};
   for (const auto& [id, task] : state.tasks) index_task(state, task);
+  for (const std::string& id : state.holding) {
+    const api::Task& task = state.tasks.at(id);
+    const api::Job& job = state.jobs.at(object_key(task.project, task.job));
+    state.meters.restore(account_of(job), holding_of(job, task));
+  }
   for (const auto& [key, job] : state.jobs) index_singleton(state, key, job);
   for (const auto& [key, job] : state.jobs) {
     await_dependencies(state, key, job);

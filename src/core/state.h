@@ -13,6 +13,7 @@
 #include "core/command.h"
 #include "core/lifecycle.h"
 #include "core/sched/plan.h"
+#include "core/usage.h"
 
 namespace tessera::core {
 
@@ -27,9 +28,10 @@ struct Changes {
   std::vector<api::Event> events;
   std::vector<Effect> effects;
   std::vector<int64_t> effects_done;
+  UsageSums usage;  // to be added
   bool empty() const {
     return touched.empty() && erased.empty() && events.empty() && effects.empty() &&
-           effects_done.empty();
+           effects_done.empty() && usage.empty();
   }
 };
 
@@ -89,6 +91,7 @@ struct State {
   std::set<std::string> awaited;
   Timers task_timers;  // maximum runtime and its warning; end of a back-off
   Timers job_timers;   // removeAfter
+  Meters meters;       // but for the times since when it counts, see core/usage.h
 
   Changes changes;
   bool plan_needed = true;  // something changed that the planner looks at

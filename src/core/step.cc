@@ -8,6 +8,7 @@ namespace tessera::core {
 Status step(State& state, const Command& command, Instant now) {
   Status done = std::visit([&](const auto& one) { return apply(state, one, now); }, command);
   settle_dependents(state, now);
+  state.meters.settle(now, state.changes.usage);
   return done;
 }
 

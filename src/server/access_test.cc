@@ -100,32 +100,59 @@ struct RouteRow {
   std::string_view columns;
 };
 constexpr RouteRow kRoutes[] = {
-    {"healthz", "+++++++"},          {"readyz", "+++++++"},
-    {"openapi", "+++++++"},          {"version", "+++++++"},
-    {"listAllJobs", "-++++++"},      {"listJobs", "--+++++"},
-    {"createJob", "---++++"},        {"getJob", "--+++++"},
-    {"replaceJob", "---++++"},       {"patchJob", "---++++"},
-    {"deleteJob", "---++++"},        {"stopJob", "---++++"},
-    {"signalJob", "---++++"},        {"listTasks", "--+++++"},
-    {"whyJob", "--+++++"},           {"jobLogs", "--+++++"},
-    {"execJob", "---++++"},          {"attachJob", "---++++"},
-    {"jobFiles", "---++++"},         {"forwardPort", "---++++"},
-    {"listAllEvents", "-++++++"},    {"listEvents", "--+++++"},
-    {"listSecrets", "----+-+"},      {"createSecret", "----+-+"},
-    {"getSecret", "----+-+"},        {"replaceSecret", "----+-+"},
-    {"deleteSecret", "----+-+"},     {"listProjects", "-++++++"},
-    {"createProject", "------+"},    {"getProject", "--+++++"},
-    {"replaceProject", "----+-+"},   {"deleteProject", "------+"},
-    {"whoAmI", "-++++++"},           {"listUsers", "------+"},
-    {"createUser", "------+"},       {"getUser", "------+"},
-    {"replaceUser", "------+"},      {"deleteUser", "------+"},
-    {"listTokens", "-++++++"},       {"createToken", "-++++++"},
-    {"getToken", "-++++++"},         {"deleteToken", "-++++++"},
-    {"listAudit", "------+"},        {"listNodes", "-++++++"},
-    {"getNode", "-++++++"},          {"patchNode", "-----++"},
-    {"listAccelerators", "-++++++"}, {"getAccelerator", "-++++++"},
-    {"listImages", "-++++++"},       {"top", "-++++++"},
-    {"pullImage", "-----++"},        {"importImage", "-----++"},
+    {"healthz", "+++++++"},
+    {"readyz", "+++++++"},
+    {"openapi", "+++++++"},
+    {"version", "+++++++"},
+    {"listAllJobs", "-++++++"},
+    {"listJobs", "--+++++"},
+    {"createJob", "---++++"},
+    {"getJob", "--+++++"},
+    {"replaceJob", "---++++"},
+    {"patchJob", "---++++"},
+    {"deleteJob", "---++++"},
+    {"stopJob", "---++++"},
+    {"signalJob", "---++++"},
+    {"listTasks", "--+++++"},
+    {"whyJob", "--+++++"},
+    {"jobLogs", "--+++++"},
+    {"execJob", "---++++"},
+    {"attachJob", "---++++"},
+    {"jobFiles", "---++++"},
+    {"forwardPort", "---++++"},
+    {"listAllEvents", "-++++++"},
+    {"listEvents", "--+++++"},
+    {"listSecrets", "----+-+"},
+    {"createSecret", "----+-+"},
+    {"getSecret", "----+-+"},
+    {"replaceSecret", "----+-+"},
+    {"deleteSecret", "----+-+"},
+    {"listProjects", "-++++++"},
+    {"createProject", "------+"},
+    {"getProject", "--+++++"},
+    {"replaceProject", "----+-+"},
+    {"deleteProject", "------+"},
+    {"whoAmI", "-++++++"},
+    {"listUsers", "------+"},
+    {"createUser", "------+"},
+    {"getUser", "------+"},
+    {"replaceUser", "------+"},
+    {"deleteUser", "------+"},
+    {"listTokens", "-++++++"},
+    {"createToken", "-++++++"},
+    {"getToken", "-++++++"},
+    {"deleteToken", "-++++++"},
+    {"listAudit", "------+"},
+    {"listNodes", "-++++++"},
+    {"getNode", "-++++++"},
+    {"patchNode", "-----++"},
+    {"listAccelerators", "-++++++"},
+    {"getAccelerator", "-++++++"},
+    {"listImages", "-++++++"},
+    {"top", "-++++++"},
+    {"usage", "-++++++"},
+    {"pullImage", "-----++"},
+    {"importImage", "-----++"},
     {"deleteImage", "-----++"},
 };
 
@@ -308,6 +335,38 @@ TEST_F(AccessTest, AJobSaysWhoseItIsAndNobodyChangesThat) {
   made = root_->call(routes::kGetJob, in("p", "a"));
   EXPECT_EQ(made->metadata.annotations.at(key), "ana");
   EXPECT_EQ(made->metadata.annotations.at("mine"), "1");
+}
+
+TEST_F(AccessTest, UsageIsShownToWhoMaySeeTheProject) {
+  auto ana = as(user("ana")), wei = as(user("wei"));
+  grant("p", "ana", ProjectRole::kMember);
+  grant("q", "wei", ProjectRole::kMember);
+  for (const auto& [who, project] : {std::pair(ana.get(), "p"), std::pair(wei.get(), "q")}) {
+    ASSERT_TRUE(who->call(routes::kCreateJob, in(project), {}, job("a")).ok());
+    ASSERT_TRUE(who->call(routes::kStopJob, in(project, "a")).ok());
+  }
+  auto accounts = [](const Result<api::UsageReport>& report) {
+    if (!report.ok()) return report.error().text();
+    std::string out;
+    for (const api::UsageRow& row : report->items)
+      out += cat(row.project, "/", row.user, row.day.empty() ? "" : "@today", " ");
+    return out;
+  };
+  EXPECT_EQ(accounts(root_->call(routes::kUsage)), "p/ana q/wei ");
+  EXPECT_EQ(accounts(ana->call(routes::kUsage)), "p/ana ");
+  EXPECT_EQ(accounts(as(user("guest"))->call(routes::kUsage)), "");
+  EXPECT_EQ(ana->call(routes::kUsage, {}, {.project = "q"}).error().code, Code::kPermissionDenied);
+  using api::UsageBy;
+  EXPECT_EQ(accounts(root_->call(routes::kUsage, {}, {.by = {UsageBy::kProject, UsageBy::kDay}})),
+            "p/@today q/@today ");
+  EXPECT_EQ(accounts(root_->call(routes::kUsage, {}, {.by = {UsageBy::kUser}, .project = "q"})),
+            "/wei ");
+  EXPECT_EQ(accounts(root_->call(routes::kUsage, {}, {.until = "2001-01-01"})), "");
+  EXPECT_EQ(root_->call(routes::kUsage, {}, {.since = "last week"}).error().text(),
+            "since: 'last week' is not a day (write it like 2026-01-31)");
+  EXPECT_EQ(
+      root_->call(routes::kUsage, {}, {.since = "2026-02-01", .until = "2026-01-01"}).error().field,
+      "until");
 }
 
 TEST_F(AccessTest, TheAuditLogTellsWhoDidWhatFromWhere) {

@@ -76,20 +76,38 @@ void Brain::record(Attempt attempt) {
 }
 
 void Brain::read_audit(store::AuditQuery query, AuditReply reply) {
+  ask([query = std::move(query), reply = std::move(reply)](Result<Control*> control) {
+    if (control.ok())
+      reply((*control)->audit(query));
+    else
+      reply(std::move(control).error());
+  });
+}
+
+void Brain::read_usage(store::UsageQuery query, Instant now, UsageReply reply) {
+  ask([query = std::move(query), now, reply = std::move(reply)](Result<Control*> control) {
+    if (control.ok())
+      reply((*control)->usage(query, now));
+    else
+      reply(std::move(control).error());
+  });
+}
+
+void Brain::ask(Question question) {
   {
     std::lock_guard lock(mutex_);
     if (!stopping_ && questions_.size() < kQuestionLimit) {
-      questions_.push_back({std::move(query), std::move(reply)});
+      questions_.push_back(std::move(question));
       wake_.notify_one();
       return;
     }
   }
-  reply(error(Code::kUnavailable, "too many ask for the audit log at once", {},
-              "try again in a moment"));
+  question(error(Code::kUnavailable, cat(kQuestionLimit, " questions to the store wait already"),
+                 {}, "try again in a moment"));
 }
 
 void Brain::answer_questions() {
-  for (AuditQuestion& one : asked_) one.reply(control_.audit(one.query));
+  for (Question& question : asked_) question(&control_);
   asked_.clear();
 }
 

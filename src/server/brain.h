@@ -16,7 +16,7 @@ namespace tessera::server {
 // the disk stands still; more would only make the wait longer. Observations are never refused:
 // there are never more than containers.
 inline constexpr size_t kInboxLimit = 4096;
-// Questions about the audit log that may wait at once; each takes milliseconds of the brain's.
+// Questions to the store that may wait at once; each takes milliseconds of the brain's.
 inline constexpr size_t kQuestionLimit = 16;
 // Commands of one tick: large enough to share one fsync among many, small enough for even latency.
 inline constexpr size_t kTickLimit = 512;
@@ -52,6 +52,8 @@ class Brain {
   // Answers on the brain's thread, which owns the store.
   using AuditReply = std::function<void(Result<std::vector<store::AuditRow>> rows)>;
   void read_audit(store::AuditQuery query, AuditReply reply);
+  using UsageReply = std::function<void(Result<core::UsageSums> sums)>;
+  void read_usage(store::UsageQuery query, Instant now, UsageReply reply);
 
   // The planner's last snapshot, for explanations.
   std::shared_ptr<const sched::Snapshot> snapshot() const;
@@ -64,10 +66,9 @@ class Brain {
     Inbound inbound;
     Reply reply;
   };
-  struct AuditQuestion {
-    store::AuditQuery query;
-    AuditReply reply;
-  };
+  // Called once, on the brain's thread; with an error on the asker's when too many wait.
+  using Question = std::function<void(Result<Control*> control)>;
+  void ask(Question question);
   void answer_questions();
   void run();
   std::vector<Item> next_items();
@@ -78,7 +79,7 @@ class Brain {
   Control control_;
   View& view_;
   Release release_;
-  std::deque<AuditQuestion> asked_;  // of this tick
+  std::deque<Question> asked_;  // of this tick
   std::thread thread_;
   int64_t plan_after_ = 0;  // on the monotonic clock, in nanoseconds
 
@@ -86,7 +87,7 @@ class Brain {
   std::condition_variable wake_;
   std::deque<Item> inbox_;
   size_t user_items_ = 0;  // in the inbox, with a reply
-  std::deque<AuditQuestion> questions_;
+  std::deque<Question> questions_;
   bool stopping_ = false;
   std::string trouble_;
   std::shared_ptr<const sched::Snapshot> snapshot_ = std::make_shared<sched::Snapshot>();

@@ -198,6 +198,7 @@ store::Batch Control::make_batch(const std::vector<Entry>& entries) const {
   }
   batch.idempotency = new_keys_;
   batch.audit = new_audit_;
+  batch.usage = to_rows(changes.usage);
   batch.counters = {{std::string(kVersionCounter), state_.version},
                     {std::string(kSubmissionCounter), state_.submissions},
                     {std::string(kEffectCounter), state_.last_effect},

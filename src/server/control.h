@@ -12,6 +12,7 @@
 #include "core/sched/plan.h"
 #include "core/state.h"
 #include "engine/engine.h"
+#include "server/ledger.h"
 #include "server/secret_box.h"
 #include "server/view.h"
 #include "store/store.h"
@@ -83,6 +84,10 @@ class Control {
   // What the planner saw last; never null. Shared with readers (`why`).
   std::shared_ptr<const sched::Snapshot> snapshot() const { return snapshot_; }
   const sched::Policy& policy() const { return policy_; }
+  // Who used what until now.
+  Result<core::UsageSums> usage(const store::UsageQuery& query, Instant now) {
+    return read_usage(store_, state_.meters, query, now);
+  }
   // What was tried, latest first.
   Result<std::vector<store::AuditRow>> audit(const store::AuditQuery& query) {
     return store_.audit(query);

@@ -146,6 +146,9 @@ Result<TickResult> Control::load(Instant now) {
   state_.last_event = counter(kEventCounter);
   last_audit_ = counter(kAuditCounter);
   core::rebuild(state_);
+  for (const store::UsageMark& mark : loaded.usage)
+    state_.meters.resume({mark.project, mark.user}, mark.until);
+  state_.meters.begin(now, state_.changes.usage);
   for (const std::string& violation : core::check_invariants(state_))
     log::error(cat("the store is not coherent: ", violation));
 

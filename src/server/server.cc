@@ -98,7 +98,7 @@ Status Server::bind_routes() {
       [&parts](const std::string& token) { parts.brain->observe(core::UseToken{token}); });
   parts.router = std::make_unique<Router>(*parts.gate);
   for (auto bind : {bind_system, bind_jobs, bind_objects, bind_lists, bind_logs, bind_sessions,
-                    bind_images, bind_accounts, bind_top})
+                    bind_images, bind_accounts, bind_top, bind_usage})
     bind(*parts.router, *parts.services);
   if (auto unbound = parts.router->unbound(); !unbound.empty())
     return error(Code::kInternal, cat("routes without a handler: ", join(unbound, ", ")));

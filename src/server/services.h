@@ -33,6 +33,7 @@ void bind_logs(Router& router, Services& services);
 void bind_sessions(Router& router, Services& services);
 void bind_images(Router& router, Services& services);
 void bind_top(Router& router, Services& services);
+void bind_usage(Router& router, Services& services);
 void bind_accounts(Router& router, Services& services);
 
 // Sends a command to the brain and answers with the object it was about, as published.

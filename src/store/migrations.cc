@@ -58,6 +58,20 @@ CREATE TABLE audit (
   PRIMARY KEY (routine, seq)
 ) WITHOUT ROWID;
 )sql"},
+    {3, R"sql(
+CREATE TABLE usage (
+  day INTEGER NOT NULL,
+  project TEXT NOT NULL,
+  user TEXT NOT NULL,
+  accelerators INTEGER NOT NULL,
+  cpus INTEGER NOT NULL,
+  memory INTEGER NOT NULL,
+  jobs INTEGER NOT NULL,
+  failed INTEGER NOT NULL,
+  until_ms INTEGER NOT NULL,
+  PRIMARY KEY (day, project, user)
+) WITHOUT ROWID;
+)sql"},
 };
 
 Status check_ours(Database& database, int64_t version) {

@@ -21,6 +21,7 @@ struct Statements {
   Statement add_event, drop_events, all_events, events_of_project, events_about;
   Statement add_idempotency, drop_old_idempotency, drop_idempotency, find_idempotency;
   Statement add_audit, drop_audit, find_audit;
+  Statement add_usage, load_usage, find_usage;
   Statement set_counter, load_counters;
 };
 
@@ -74,6 +75,18 @@ constexpr struct {
      "?3) AND (?4 = 0 OR result <> 'ok') ORDER BY seq DESC LIMIT ?2) UNION ALL "
      "SELECT * FROM (SELECT * FROM audit WHERE routine = 1 AND seq < ?1 AND (?3 IS NULL OR user = "
      "?3) AND (?4 = 0 OR result <> 'ok') ORDER BY seq DESC LIMIT ?2) ORDER BY seq DESC LIMIT ?2"},
+    {&Statements::add_usage,
+     "INSERT INTO usage (day, project, user, accelerators, cpus, memory, jobs, failed, until_ms) "
+     "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT (day, project, user) DO UPDATE SET "
+     "accelerators = accelerators + excluded.accelerators, cpus = cpus + excluded.cpus, "
+     "memory = memory + excluded.memory, jobs = jobs + excluded.jobs, "
+     "failed = failed + excluded.failed, until_ms = max(until_ms, excluded.until_ms)"},
+    {&Statements::load_usage,
+     "SELECT project, user, max(until_ms) FROM usage GROUP BY project, user "
+     "ORDER BY project, user"},
+    {&Statements::find_usage,
+     "SELECT day, project, user, accelerators, cpus, memory, jobs, failed, until_ms FROM usage "
+     "WHERE day BETWEEN ?1 AND ?2 AND (?3 IS NULL OR project = ?3) ORDER BY day, project, user"},
     {&Statements::set_counter,
      "INSERT INTO counters (name, value) VALUES (?1, ?2) "
      "ON CONFLICT (name) DO UPDATE SET value = excluded.value"},
@@ -83,7 +96,7 @@ constexpr struct {
 bool is_empty(const Batch& batch) {
   return batch.put.empty() && batch.erase.empty() && batch.outbox_put.empty() &&
          batch.outbox_done.empty() && batch.events.empty() && batch.idempotency.empty() &&
-         batch.audit.empty() && batch.counters.empty();
+         batch.audit.empty() && batch.usage.empty() && batch.counters.empty();
 }
 
 Status check_put_or_erased(const Batch& batch) {
@@ -128,6 +141,7 @@ class SqliteStore : public Store {
   Result<std::optional<IdempotencyRow>> find_idempotency(const std::string& key) override;
   Result<std::vector<EventRow>> events(const EventQuery& query) override;
   Result<std::vector<AuditRow>> audit(const AuditQuery& query) override;
+  Result<std::vector<UsageRow>> usage(const UsageQuery& query) override;
   Status scrub() override;
 
  private:
@@ -145,6 +159,7 @@ class SqliteStore : public Store {
   Status write_events(const Batch& batch, int64_t& count);
   Status write_idempotency(const Batch& batch, int64_t& count);
   Status write_audit(const Batch& batch, std::array<int64_t, 2>& counts);
+  Status write_usage(const Batch& batch);
   Status write_counters(const Batch& batch);
 
   Fd lock_;  // released last
@@ -161,6 +176,7 @@ Status SqliteStore::write(const Batch& batch, Counts& counts) {
   TRY_STATUS(write_events(batch, counts.events));
   TRY_STATUS(write_idempotency(batch, counts.idempotency));
   TRY_STATUS(write_audit(batch, counts.audit));
+  TRY_STATUS(write_usage(batch));
   TRY_STATUS(write_counters(batch));
   return query(statements_.commit).finish("commit");
 }
@@ -240,6 +256,15 @@ Status SqliteStore::write_audit(const Batch& batch, std::array<int64_t, 2>& coun
   return Ok;
 }
 
+Status SqliteStore::write_usage(const Batch& batch) {
+  for (const UsageRow& row : batch.usage)
+    TRY_STATUS(query(statements_.add_usage)
+                   .bind(row.day, row.project, row.user, row.accelerators, row.cpus, row.memory,
+                         row.jobs, row.failed, row.until.ms)
+                   .finish("add to the usage"));
+  return Ok;
+}
+
 Status SqliteStore::write_counters(const Batch& batch) {
   for (const auto& [name, value] : batch.counters)
     TRY_STATUS(query(statements_.set_counter).bind(name, value).finish("set a counter"));
@@ -260,6 +285,12 @@ Result<Loaded> SqliteStore::load() {
     TRY(bool found, outbox.next("load the outbox"));
     if (!found) break;
     out.outbox.push_back({outbox.integer(0), outbox.text(1)});
+  }
+  Query usage(database_, statements_.load_usage);
+  while (true) {
+    TRY(bool found, usage.next("load the usage"));
+    if (!found) break;
+    out.usage.push_back({usage.text(0), usage.text(1), {usage.integer(2)}});
   }
   Query counters(database_, statements_.load_counters);
   while (true) {
@@ -313,6 +344,25 @@ Result<std::vector<AuditRow>> SqliteStore::audit(const AuditQuery& wanted) {
                    .object = rows.text(6),
                    .result = rows.text(7),
                    .message = rows.text(8)});
+  }
+}
+
+Result<std::vector<UsageRow>> SqliteStore::usage(const UsageQuery& wanted) {
+  Query rows(database_, statements_.find_usage);
+  rows.bind(wanted.since, wanted.until, wanted.project);
+  std::vector<UsageRow> out;
+  while (true) {
+    TRY(bool found, rows.next("read the usage"));
+    if (!found) return out;
+    out.push_back({.day = rows.integer(0),
+                   .project = rows.text(1),
+                   .user = rows.text(2),
+                   .accelerators = rows.integer(3),
+                   .cpus = rows.integer(4),
+                   .memory = rows.integer(5),
+                   .jobs = rows.integer(6),
+                   .failed = rows.integer(7),
+                   .until = {rows.integer(8)}});
   }
 }
 

@@ -68,6 +68,17 @@ struct AuditRow {
   bool operator==(const AuditRow&) const = default;
 };
 
+// What a project's user used on one day, added to what is known of it. Kept for ever.
+struct UsageRow {
+  int64_t day = 0;  // since 1970-01-01, UTC
+  std::string project;
+  std::string user;
+  int64_t accelerators = 0, cpus = 0, memory = 0;  // in the caller's units
+  int64_t jobs = 0, failed = 0;
+  Instant until;  // counted until then; the latest one stays
+  bool operator==(const UsageRow&) const = default;
+};
+
 // What changes. The same document both put and erased in one batch is a bug of the caller:
 // kConflict. An outbox row may be put and done at once.
 struct Batch {
@@ -78,14 +89,24 @@ struct Batch {
   std::vector<EventRow> events;
   std::vector<IdempotencyRow> idempotency;
   std::vector<AuditRow> audit;
+  std::vector<UsageRow> usage;
   std::map<std::string, int64_t> counters;  // sets them
 };
 
-// All that the server starts from. Events, audit and idempotency rows stay in the store and are
-// asked for.
+// Until when the usage of a project's user is counted.
+struct UsageMark {
+  std::string project;
+  std::string user;
+  Instant until;
+  bool operator==(const UsageMark&) const = default;
+};
+
+// All that the server starts from. Events, audit, usage and idempotency rows stay in the store and
+// are asked for.
 struct Loaded {
   std::vector<Document> documents;  // by kind, then key
   std::vector<OutboxRow> outbox;    // by id
+  std::vector<UsageMark> usage;     // by project, then user
   std::map<std::string, int64_t> counters;
 };
 
@@ -101,6 +122,11 @@ struct AuditQuery {
   bool refused = false;             // only what was refused
   int64_t before = INT64_MAX;       // only rows with a lower seq
   int64_t limit = 100;
+};
+
+struct UsageQuery {
+  int64_t since = INT64_MIN, until = INT64_MAX;  // days, both included
+  std::optional<std::string> project;            // only of this one
 };
 
 // Rows of the audit log, routine ones and others each: months of what admins do, at least hours of
@@ -126,6 +152,8 @@ class Store {
   virtual Result<std::optional<IdempotencyRow>> find_idempotency(const std::string& key) = 0;
   virtual Result<std::vector<EventRow>> events(const EventQuery& query) = 0;  // by seq
   virtual Result<std::vector<AuditRow>> audit(const AuditQuery& query) = 0;   // latest first
+  // By day, project, user.
+  virtual Result<std::vector<UsageRow>> usage(const UsageQuery& query) = 0;
   // Makes sure that what was erased or overwritten is in no file any more. Copies everything: for
   // rare occasions.
   virtual Status scrub() = 0;

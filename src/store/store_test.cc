@@ -132,6 +132,34 @@ TEST_P(StoreTest, GivesBackWhatWasCommitted) {
   EXPECT_FALSE(knows("other"));
 }
 
+TEST_P(StoreTest, AddsUpUsage) {
+  UsageRow first{.day = 20'000,
+                 .project = "vision",
+                 .user = "ana",
+                 .accelerators = 1'000,
+                 .cpus = 20,
+                 .memory = 3,
+                 .jobs = 1,
+                 .failed = 1,
+                 .until = {5'000}};
+  UsageRow later = first, earlier = first, other = first;
+  later.day = 20'001;
+  later.until = {9'000};
+  earlier.until = {4'000};
+  other.project = "speech";
+  commit({.usage = {first, later}});
+  commit({.usage = {earlier, other}});
+  UsageRow sum = first;
+  sum.accelerators = 2'000, sum.cpus = 40, sum.memory = 6, sum.jobs = 2, sum.failed = 2;
+  reopen();
+  auto ask = [&](const UsageQuery& query) { return store_->usage(query).value(); };
+  EXPECT_EQ(ask({}), (std::vector<UsageRow>{other, sum, later}));
+  EXPECT_EQ(ask({.since = 20'001}), std::vector<UsageRow>{later});
+  EXPECT_EQ(ask({.until = 20'000, .project = "vision"}), std::vector<UsageRow>{sum});
+  EXPECT_EQ(load().usage,
+            (std::vector<UsageMark>{{"speech", "ana", {5'000}}, {"vision", "ana", {9'000}}}));
+}
+
 TEST_P(StoreTest, ChangesAndErases) {
   commit({.put = {{"Job", "a", 1, "one"}, {"Job", "b", 1, "one"}},
           .outbox_put = {{1, "x"}, {2, "y"}},

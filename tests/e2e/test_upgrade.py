@@ -11,6 +11,7 @@ from e2e import IMAGE, Server
 # What the store of each earlier schema had; there is nothing else in one of that time.
 TABLES = {
     1: {"documents", "outbox", "events", "idempotency", "counters"},
+    2: {"documents", "outbox", "events", "idempotency", "counters", "audit"},
 }
 
 
@@ -32,6 +33,7 @@ class Upgrade(unittest.TestCase):
                 self.assertEqual(copy.stat().st_mode & 0o777, 0o600)
                 server.check("stop", "-t", "0", "train")
                 server.finished("train")
+                self.assertIn("root", server.check("usage"))
 
     def make_older(self, server, schema, tables):
         with contextlib.closing(sqlite3.connect(server.data / "tessera.db")) as store:

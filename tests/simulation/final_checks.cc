@@ -265,6 +265,7 @@ std::vector<std::string> compare(const core::State& before, const core::State& l
     notes.push_back("the index of holders is another after the restart");
   if (before.dependents != loaded.dependents || before.singletons != loaded.singletons)
     notes.push_back("who waits for whom is another after the restart");
+  if (before.meters != loaded.meters) notes.push_back("the meters are others after the restart");
   if (core::next_deadline(before) != core::next_deadline(loaded))
     notes.push_back("the next deadline is another after the restart");
   return notes;

@@ -11,6 +11,12 @@ Status FlakyStore::commit(const store::Batch& batch) {
     --trouble_.pretended_commits;
     return Ok;
   }
+  if (trouble_.forgetful_commits > 0) {
+    --trouble_.forgetful_commits;
+    store::Batch rest = batch;
+    rest.usage.clear();
+    return inner_->commit(rest);
+  }
   return inner_->commit(batch);
 }
 

@@ -9,6 +9,7 @@ namespace tessera::simulation {
 struct DiskTrouble {
   int failing_commits = 0;    // so many commits from now on fail
   int pretended_commits = 0;  // and so many are not made at all, but said to be
+  int forgetful_commits = 0;  // and so many are made but for the usage in them
 };
 
 class FlakyStore : public store::Store {
@@ -26,6 +27,9 @@ class FlakyStore : public store::Store {
   }
   Result<std::vector<store::AuditRow>> audit(const store::AuditQuery& query) override {
     return inner_->audit(query);
+  }
+  Result<std::vector<store::UsageRow>> usage(const store::UsageQuery& query) override {
+    return inner_->usage(query);
   }
   Status scrub() override { return inner_->scrub(); }
 

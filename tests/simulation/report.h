@@ -27,8 +27,9 @@ enum class Bug {
   kDropExits,          // an exit is not heard of
   kDropEffectDone,     // a finished effect is not noted
   kForgetKeys,         // a repeated request is taken for a new one
+  kLoseUsage,          // what was used is not written down
 };
-constexpr std::array<std::string_view, 12> enum_names(Bug) {
+constexpr std::array<std::string_view, 13> enum_names(Bug) {
   return {"none",
           "forget-outbox",
           "skip-reconcile",
@@ -40,7 +41,8 @@ constexpr std::array<std::string_view, 12> enum_names(Bug) {
           "reorder-effects",
           "drop-exits",
           "drop-effect-done",
-          "forget-keys"};
+          "forget-keys",
+          "lose-usage"};
 }
 
 struct Options {

@@ -78,6 +78,7 @@ void Simulation::settle() {
   if (failed()) return;
   if (!rest) fail({"it does not come to rest"});
   if (rng_.chance(25)) restart_at_rest();
+  fail(check_usage());
   fail(check_at_rest({.state = server_->control.state(),
                       .view = server_->view,
                       .world = world_,
@@ -85,6 +86,13 @@ void Simulation::settle() {
                       .ledger = ledger_,
                       .history = history_,
                       .containers_were_lost = may_lose_}));
+}
+
+std::vector<std::string> Simulation::check_usage() const {
+  auto ledger =
+      server::read_usage(*server_->store, server_->control.state().meters, {}, world_.now());
+  if (!ledger.ok()) return {ledger.error().text()};
+  return accountant_.compare(*ledger, world_.now());
 }
 
 // Nothing was under way, so a restart changes nothing.

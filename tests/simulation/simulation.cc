@@ -205,8 +205,9 @@ void Simulation::crash_somewhere() {
 void Simulation::tick_and(Then then) {
   Server& server = *server_;
   if (then == Then::kCrashBeforeCommit) disk_trouble_.failing_commits = 1;
-  Instant now = world_.now();
+  if (options_.bug == Bug::kLoseUsage && rng_.chance(20)) disk_trouble_.forgetful_commits = 1;
   if (!server.committing) {
+    server.ticked = world_.now();
     size_t most = rng_.chance(70) ? server.inbox.size() : rng_.below(server.inbox.size() + 1);
     server.uncommitted.clear();
     for (; most > 0; --most) {
@@ -217,7 +218,7 @@ void Simulation::tick_and(Then then) {
   std::vector<server::Inbound> commands;
   for (const Request& request : server.uncommitted) commands.push_back(request.inbound);
   Result<server::TickResult> result =
-      server.committing ? server.control.commit() : server.control.tick(commands, now);
+      server.committing ? server.control.commit() : server.control.tick(commands, server.ticked);
   ++report_.ticks;
   server.committing = !result.ok();
   if (!result.ok()) {
@@ -227,6 +228,7 @@ void Simulation::tick_and(Then then) {
     note("the server crashes before the commit");
     return crash();
   }
+  accountant_.look(server.control.state(), server.ticked);
   if (then != Then::kCrashAfterCommit) return finish(std::move(*result));
   note("the server crashes after the commit");
   crash();
@@ -357,6 +359,7 @@ void Simulation::crash() {
   boot();
   if (all_committed && !failed()) fail(compare(before, server_->control.state()));
   if (!failed()) check();
+  if (!failed()) fail(check_usage());
 }
 
 }  // namespace tessera::simulation

@@ -6,6 +6,7 @@
 // What the real server does on several threads (brain, effect workers, observer, the engine's own)
 // happens here one piece at a time, in any order that the threads could produce.
 
+#include "accountant.h"
 #include "devices.h"
 #include "effect_queue.h"
 #include "engine/sim/sim_engine.h"
@@ -37,6 +38,7 @@ class Simulation {
     // The commands of a tick that the store did not take yet.
     std::vector<Request> uncommitted;
     bool committing = false;
+    Instant ticked;  // the time of that tick
   };
 
   enum class Then { kGoOn, kCrashBeforeCommit, kCrashAfterCommit };
@@ -71,6 +73,7 @@ class Simulation {
   void restart_at_rest();
 
   void check();
+  std::vector<std::string> check_usage() const;
   void fail(std::vector<std::string> violations);
   bool failed() const { return !report_.violations.empty(); }
   void note(std::string words) { report_.diary.note(world_.now(), std::move(words)); }
@@ -87,6 +90,7 @@ class Simulation {
   Devices devices_;
   Ledger ledger_;
   History history_;
+  Accountant accountant_;
   Users users_;
   std::unique_ptr<Server> server_;
   int64_t published_ = 0;  // the last sequence that readers saw, of any server

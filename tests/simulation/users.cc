@@ -2,6 +2,7 @@
 
 #include <iterator>
 
+#include "api/envelope.h"
 #include "base/text.h"
 #include "shapes.h"
 
@@ -11,6 +12,7 @@ namespace {
 
 // Projects that come and go, besides "default".
 const std::string kProjects[] = {"vision", "speech"};
+const std::string kNames[] = {"ana", "wei"};
 // A store keeps a key for a day; users give up on a request long before.
 constexpr Millis kRepeatFor{store::kIdempotencyAge.value / 2};
 
@@ -105,6 +107,7 @@ Request Users::request_for(size_t index) {
   core::CreateJob command{submission.job};
   std::string uid = new_uid();
   command.job.metadata.uid = uid;
+  command.job.metadata.annotations[std::string(api::kUserAnnotation)] = kNames[index % 2];
   if (command.job.metadata.name.empty()) command.job.metadata.name = chosen_name(uid);
   ledger_.requested(index, uid);
   std::string words =
