@@ -106,13 +106,39 @@ Result<int> create_token(Context& context, const Args& args) {
   return 0;
 }
 
-// Changes the members of a project as it is now; whoever was faster is not overwritten.
-Result<int> change_members(Context& context, const std::string& name,
+// Changes a project as it is now; whoever was faster is not overwritten.
+Result<int> change_project(Context& context, const std::string& name,
                            const std::function<Status(api::ProjectSpec& spec)>& change) {
   client::PathParams path = {{"name", name}};
   TRY(api::Project project, context.client.call(routes::kGetProject, path));
   TRY_STATUS(change(project.spec));
   TRY_STATUS(context.client.call(routes::kReplaceProject, path, {}, project));
+  return 0;
+}
+
+Status set_paths(const Args& args, std::vector<std::string>& paths) {
+  for (std::string& folder : args.all("add-host-path"))
+    if (std::ranges::find(paths, folder) == paths.end()) paths.push_back(std::move(folder));
+  for (const std::string& folder : args.all("remove-host-path"))
+    if (std::erase(paths, folder) == 0)
+      return error(Code::kNotFound, cat(folder, " is not among the folders that it may mount"),
+                   Args::label("remove-host-path"));
+  return Ok;
+}
+
+Result<int> set_project(Context& context, const Args& args) {
+  const std::string& name = args.operands[0];
+  TRY_STATUS(change_project(context, name, [&](api::ProjectSpec& spec) -> Status {
+    if (args.has("description")) spec.description = args.text("description");
+    if (std::string most = args.text("max-gpus"); most == "none") {
+      spec.quota.max.reset();
+    } else if (!most.empty()) {
+      TRY(int64_t milli, parse_milli(most).in(Args::label("max-gpus")));
+      spec.quota.max = MilliGpu{milli};
+    }
+    return set_paths(args, spec.hostPaths);
+  }));
+  context.console.print(cat("project/", name, " changed\n"));
   return 0;
 }
 
@@ -131,7 +157,7 @@ Result<int> list_members(Context& context, const Args& args) {
 Result<int> grant(Context& context, const Args& args) {
   const std::string &project = args.operands[0], &user = args.operands[1];
   TRY(auto role, parse_role<api::ProjectRole>(args.operands[2]));
-  TRY_STATUS(change_members(context, project, [&](api::ProjectSpec& spec) -> Status {
+  TRY_STATUS(change_project(context, project, [&](api::ProjectSpec& spec) -> Status {
     spec.members[user] = role;
     return Ok;
   }));
@@ -141,7 +167,7 @@ Result<int> grant(Context& context, const Args& args) {
 
 Result<int> revoke(Context& context, const Args& args) {
   const std::string &project = args.operands[0], &user = args.operands[1];
-  TRY_STATUS(change_members(context, project, [&](api::ProjectSpec& spec) -> Status {
+  TRY_STATUS(change_project(context, project, [&](api::ProjectSpec& spec) -> Status {
     if (spec.members.erase(user) > 0) return Ok;
     return error(Code::kNotFound, cat(user, " is not a member of project ", project));
   }));
@@ -242,6 +268,21 @@ Command token_ls_command() {
 
 Command token_rm_command() {
   return removal_of("token rm", "Revokes tokens: they are refused from now on.", "token");
+}
+
+Command project_set_command() {
+  const schema::Type& type = schema::describe<api::Project>();
+  return {.name = "project set",
+          .operands = "PROJECT",
+          .doc = "Changes a project's quota, mounts or description; what runs keeps what it has.",
+          .flags = {{"max-gpus", 0, "N", cat(schema_doc(type, "spec.quota.max"), " Or none."), {}},
+                    {"add-host-path", 0, "FOLDER", "A folder that its jobs may mount.", {}, true},
+                    {"remove-host-path", 0, "FOLDER", "One that they no longer may.", {}, true},
+                    {"description", 0, "TEXT", schema_doc(type, "spec.description"), {}}},
+          .run = set_project,
+          .least = 1,
+          .most = 1,
+          .completes = "project"};
 }
 
 Command project_members_command() {

@@ -33,6 +33,28 @@ Chosen choose(std::span<const Command> commands, std::span<const std::string> wo
   return best;
 }
 
+// Commands of docker, podman, kubectl and Slurm that are called otherwise here.
+struct Familiar {
+  std::string_view theirs, ours;
+};
+constexpr Familiar kFamiliar[] = {
+    {"rm", "delete job"},      {"images", "image ls"},   {"rmi", "image rm"},
+    {"pull", "image pull"},    {"load", "image import"}, {"inspect", "describe job"},
+    {"container", "ps"},       {"info", "nodes"},        {"stats", "top"},
+    {"nvidia-smi", "top"},     {"port", "port-forward"}, {"create", "apply -f FILE"},
+    {"edit", "apply -f FILE"}, {"drain", "cordon"},      {"squeue", "queue"},
+    {"sbatch", "submit"},      {"srun", "run"},          {"salloc", "run -it"},
+    {"scancel", "stop"},       {"sinfo", "nodes"},       {"sacct", "usage"},
+    {"sreport", "usage"},      {"scontrol", "describe"},
+};
+
+std::string what_instead(std::string_view word, std::span<const std::string_view> names) {
+  for (const Familiar& one : kFamiliar)
+    if (one.theirs == word) return cat("here it is 'tessera ", one.ours, "'");
+  auto near = nearest(word, names);
+  return near ? cat("did you mean ", *near, "?") : "'tessera --help' lists them";
+}
+
 Error unknown_command(std::span<const Command> commands, std::span<const std::string> words) {
   std::vector<std::string_view> names;
   std::vector<std::string> inside;  // "image" alone: its commands
@@ -46,9 +68,8 @@ Error unknown_command(std::span<const Command> commands, std::span<const std::st
                  words.size() > 1 ? cat("unknown command ", quoted(cat(words[0], " ", words[1])))
                                   : cat(quoted(words[0]), " is not a whole command"),
                  {}, cat("there are ", join(inside, ", ")));
-  auto near = nearest(words[0], names);
   return error(Code::kInvalid, cat("unknown command ", quoted(words[0])), {},
-               near ? cat("did you mean ", *near, "?") : "'tessera --help' lists them");
+               what_instead(words[0], names));
 }
 
 Status check_count(const Command& command, size_t count) {

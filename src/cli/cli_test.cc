@@ -317,6 +317,10 @@ TEST_F(CliTest, ExecMovesInputAndBothOutputs) {
 TEST_F(CliTest, SlipsOnTheCommandLine) {
   EXPECT_EQ(run("runn"), 2);
   EXPECT_EQ(err_, "tessera: unknown command 'runn' (did you mean run?)\n");
+  EXPECT_EQ(run("rm a"), 2);
+  EXPECT_EQ(err_, "tessera: unknown command 'rm' (here it is 'tessera delete job')\n");
+  EXPECT_EQ(run("squeue"), 2);
+  EXPECT_EQ(err_, "tessera: unknown command 'squeue' (here it is 'tessera queue')\n");
   EXPECT_EQ(run("image lss"), 2);
   EXPECT_EQ(err_,
             "tessera: unknown command 'image lss' (there are image ls, image pull, image import, "
@@ -383,6 +387,22 @@ TEST_F(CliTest, UsageIsHoursWithASum) {
     EXPECT_NE(run(line), 0);
     EXPECT_EQ(err_, message);
   }
+}
+
+TEST_F(CliTest, ProjectSetChangesWhatItNames) {
+  constexpr std::string_view kProject = R"({"metadata":{"name":"p","resourceVersion":4},"spec":)"
+                                        R"({"description":"d","hostPaths":["/a","/b"],)"
+                                        R"("quota":{"max":"2"}}})";
+  on("GET /api/v1/projects/p", std::string(kProject));
+  on("PUT /api/v1/projects/p", std::string(kProject));
+  EXPECT_EQ(run("project set p --add-host-path /c --add-host-path /a --remove-host-path /b"), 0);
+  const std::string& body = bodies_["PUT /api/v1/projects/p"];
+  EXPECT_NE(body.find(R"("hostPaths":["/a","/c"])"), std::string::npos) << body;
+  EXPECT_NE(body.find(R"("description":"d")"), std::string::npos) << body;
+  EXPECT_EQ(run("project set p --max-gpus none"), 0);
+  EXPECT_EQ(body.find("\"max\""), std::string::npos) << body;
+  EXPECT_NE(run("project set p --remove-host-path /x"), 0);
+  EXPECT_EQ(err_, "tessera: --remove-host-path: /x is not among the folders that it may mount\n");
 }
 
 }  // namespace

@@ -45,6 +45,7 @@ std::vector<Command> commands(std::vector<Command> more) {
       token_create_command(),
       token_ls_command(),
       token_rm_command(),
+      project_set_command(),
       project_members_command(),
       project_grant_command(),
       project_revoke_command(),

@@ -48,6 +48,7 @@ Command user_rm_command();
 Command token_create_command();
 Command token_ls_command();
 Command token_rm_command();
+Command project_set_command();
 Command project_members_command();
 Command project_grant_command();
 Command project_revoke_command();

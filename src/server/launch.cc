@@ -68,7 +68,9 @@ Status check_volumes(const core::State& state, const api::Job& job) {
     if (!fine)
       return error(Code::kPermissionDenied,
                    cat("project ", job.metadata.project, " may not mount ", volume.source),
-                   "spec.volumes", "an admin can add it to the project's spec.hostPaths");
+                   "spec.volumes",
+                   cat("an admin allows it with 'tessera project set ", job.metadata.project,
+                       " --add-host-path ", volume.source, "'"));
   }
   return Ok;
 }

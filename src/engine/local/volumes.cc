@@ -59,7 +59,7 @@ Result<Fd> open_source(const std::string& source, const std::vector<std::string>
   }
   return error(Code::kPermissionDenied,
                cat("volume source ", source, " is not under a path that the project allows"), {},
-               "an admin can add it to the project's spec.hostPaths");
+               "an admin allows it with 'tessera project set PROJECT --add-host-path FOLDER'");
 }
 
 Status mount_at(const Fd& source, const std::string& target) {
