@@ -6,6 +6,7 @@ set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+option(TESSERA_FUZZ "Coverage for libFuzzer, which needs Clang: the target fuzz")
 set(TESSERA_SANITIZE "" CACHE STRING "Sanitizers for our own code: address,undefined or thread")
 
 find_program(CCACHE ccache)
@@ -21,7 +22,8 @@ endif()
 add_library(tessera_flags INTERFACE)
 target_include_directories(tessera_flags INTERFACE ${CMAKE_SOURCE_DIR}/src)
 target_compile_options(tessera_flags INTERFACE
-  -Wall -Wextra -Werror -Wshadow=compatible-local -Wnon-virtual-dtor -Woverloaded-virtual
+  -Wall -Wextra -Werror $<$<CXX_COMPILER_ID:GNU>:-Wshadow=compatible-local>
+  -Wnon-virtual-dtor -Woverloaded-virtual
   -Wno-missing-field-initializers  # designated initialisers leave the rest at its default
   -fdiagnostics-color=auto)
 if(TESSERA_SANITIZE)
@@ -30,8 +32,14 @@ if(TESSERA_SANITIZE)
   target_compile_options(tessera_flags INTERFACE -fsanitize=${TESSERA_SANITIZE}
     -fno-sanitize=null,alignment -fno-omit-frame-pointer -fno-sanitize-recover=all)
   # GCC 12 reports false maybe-uninitialized and the like once it instruments.
-  target_compile_options(tessera_flags INTERFACE -Wno-maybe-uninitialized -Wno-tsan)
+  target_compile_options(tessera_flags INTERFACE
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized;-Wno-tsan>)
   target_link_options(tessera_flags INTERFACE -fsanitize=${TESSERA_SANITIZE})
+endif()
+if(TESSERA_FUZZ)
+  # Of GCC's own headers, which Clang reads with other eyes.
+  target_compile_options(tessera_flags INTERFACE -Wno-deprecated-declarations)
+  target_compile_options(tessera_flags INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 find_package(Threads REQUIRED)
 target_link_libraries(tessera_flags INTERFACE Threads::Threads)

@@ -1,21 +1,22 @@
 #include "targets.h"
 
+#include <ctime>
+
 #include "accel/cdi_spec.h"
 #include "api/codec.h"
 #include "api/image_reference.h"
 #include "api/validate.h"
 #include "base/text.h"
+#include "cli/csv.h"
 #include "cli/gpus.h"
 #include "cli/manifest.h"
 #include "cli/run_flags.h"
+#include "cli/slurm/submission.h"
 #include "wire/json.h"
 #include "wire/yaml.h"
 
 namespace tessera::fuzz {
 
-namespace {
-
-// An answer to a person: a sentence on one line, of a length that can be read.
 void expect_sentence(const Error& failure) {
   std::string text = failure.text();
   CHECK(!failure.message.empty());
@@ -23,11 +24,7 @@ void expect_sentence(const Error& failure) {
   CHECK(text.size() < 4096);
 }
 
-template <class T>
-bool taken(const Result<T>& result) {
-  if (!result.ok()) expect_sentence(result.error());
-  return result.ok();
-}
+namespace {
 
 // A Kubernetes manifest is told all that stands in its way, a sentence a line.
 void expect_sentences(const Error& failure) {
@@ -60,6 +57,54 @@ void json(std::string_view input) {
 void gpus(std::string_view input) {
   taken(cli::parse_gpus(input));
   taken(cli::parse_visible_devices(input));
+  taken(cli::parse_csv_record(input));
+}
+
+slurm::WallTime to_wall(Instant at) {
+  std::time_t seconds = at.ms / 1000;
+  std::tm wall{};
+  ::gmtime_r(&seconds, &wall);
+  return {wall.tm_year + 1900, wall.tm_mon + 1, wall.tm_mday,
+          wall.tm_hour,        wall.tm_min,     wall.tm_sec};
+}
+
+Instant from_wall(const slurm::WallTime& wall) {
+  std::tm out{};
+  out.tm_year = wall.year - 1900;
+  out.tm_mon = wall.month - 1;
+  out.tm_mday = wall.day;
+  out.tm_hour = wall.hour;
+  out.tm_min = wall.minute;
+  out.tm_sec = wall.second;
+  return {int64_t{::timegm(&out)} * 1000};
+}
+
+void sbatch(std::string_view input) {
+  static const slurm::Submitter kAda{
+      .user = "ada",
+      .uid = 1000,
+      .gid = 100,
+      .home = "/home/ada",
+      .folder = "/home/ada/work",
+      .host = "login",
+      .environment = {{"PATH", "/usr/bin"}, {"HF_HOME", "/hf"}},
+      .clock = {.now = {1'773'153'000'000}, .to_wall = to_wall, .from_wall = from_wall}};
+  auto submission = slurm::plan_submission(
+      {.text = std::string(input), .name = "train.sh", .arguments = {}}, {}, kAda);
+  if (!taken(submission)) return;
+  auto same = schema::decode<api::Job>(schema::encode(submission->job));
+  CHECK(same.ok() && *same == submission->job);
+}
+
+// The small texts in which amounts and times are written.
+void values(std::string_view input) {
+  taken(parse_memory(input));
+  taken(parse_docker_memory(input));
+  taken(parse_milli(input));
+  auto duration = parse_duration(input);
+  if (taken(duration)) CHECK(parse_duration(format_duration(*duration)).value() == *duration);
+  auto instant = parse_instant(input);
+  if (taken(instant)) CHECK(parse_instant(format_instant(*instant)).value() == *instant);
 }
 
 // A word on each line.
@@ -94,9 +139,10 @@ void reference(std::string_view input) {
 }
 
 constexpr Target kTargets[] = {
-    {"manifest", manifest},   {"json", json}, {"gpus", gpus},
-    {"run_flags", run_flags}, {"cdi", cdi},   {"reference", reference},
-    {"request", request},
+    {"manifest", manifest},   {"json", json},     {"gpus", gpus},
+    {"run_flags", run_flags}, {"cdi", cdi},       {"reference", reference},
+    {"request", request},     {"image", image},   {"host", host},
+    {"sbatch", sbatch},       {"values", values},
 };
 
 }  // namespace
