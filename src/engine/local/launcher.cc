@@ -296,10 +296,11 @@ Status Launcher::run(const Launch& launch, const TaskPtr& task, const std::vecto
   if (!created.ok()) return std::move(created).error();
   if (!address.ok()) return std::move(address).error();
   TRY_STATUS(introductions_.introduce(launch, container, *address, host_name));
+  if (!launch.security.hostIpc) task->shm = open_shm(*created);
   machine_.tasks.update([&] { task->started = wall_now(); });  // before it can end
   TRY_STATUS(append_file(ready_path(container), ""));
-  TRY(uint32_t pid, machine_.client.start(container));
-  if (!launch.security.hostIpc) task->shm = open_shm(pid);
+  auto started = machine_.client.start(container);
+  if (!started.ok()) return std::move(started).error();
   if (launch.network.mode == api::NetworkMode::kProject) machine_.network.top_up(task->project);
   return Ok;
 }
