@@ -15,7 +15,7 @@
 namespace tessera::server {
 namespace {
 
-// A control loop on a disk that outlives it.
+// A control loop on a store that outlives it.
 class ControlTest : public ::testing::Test {
  protected:
   void SetUp() override { restart(); }
@@ -25,7 +25,6 @@ class ControlTest : public ::testing::Test {
   }
   Status load(SecretBox box) {
     control_.reset();
-    TRY(store_, disk_.open());
     control_ = std::make_unique<Control>(*store_, std::move(box), sched::Policy{}, 1);
     TRY(TickResult loaded, control_->load(now_));
     sequence_ = loaded.publication.sequence;
@@ -63,8 +62,7 @@ class ControlTest : public ::testing::Test {
     return {};
   }
 
-  store::MemoryDisk disk_;
-  std::unique_ptr<store::Store> store_;
+  std::unique_ptr<store::Store> store_ = store::open_memory().value();
   std::unique_ptr<Control> control_;
   Instant now_{1'000'000};
   int64_t sequence_ = 0;  // of what load() published

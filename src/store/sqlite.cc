@@ -70,10 +70,9 @@ Result<Database> Database::open(const std::string& name, std::string label) {
   Database out;
   out.label_ = std::move(label);
   sqlite3* connection = nullptr;
-  int code = sqlite3_open_v2(
-      name.c_str(), &connection,
-      SQLITE_OPEN_READWRITE | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
-      nullptr);
+  int code =
+      sqlite3_open_v2(name.c_str(), &connection,
+                      SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nullptr);
   out.connection_.reset(connection);
   if (connection == nullptr) return error(Code::kExhausted, "no memory to open the store");
   if (code != SQLITE_OK) return out.failure("open");

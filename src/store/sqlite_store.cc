@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <set>
 
 #include "base/text.h"
@@ -404,18 +403,8 @@ Result<std::unique_ptr<Store>> open_file(const std::string& path) {
   return finish_opening(std::move(lock), std::move(database));
 }
 
-MemoryDisk::MemoryDisk() {
-  static std::atomic<int64_t> count = 0;
-  name_ = cat("file:/tessera-", ++count, "?vfs=memdb");
-  auto opened = open();
-  CHECK(opened.ok());
-  keeper_ = std::move(opened).value();
-}
-
-MemoryDisk::~MemoryDisk() = default;
-
-Result<std::unique_ptr<Store>> MemoryDisk::open() {
-  TRY(Database database, Database::open(name_, "in memory"));
+Result<std::unique_ptr<Store>> open_memory() {
+  TRY(Database database, Database::open(":memory:", "in memory"));
   TRY_STATUS(database.run("PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF"));
   return finish_opening(Fd(), std::move(database));
 }

@@ -163,20 +163,8 @@ class Store {
 // locked: a second server on the same file is refused with kConflict. Durable against power loss.
 Result<std::unique_ptr<Store>> open_file(const std::string& path);
 
-// A store in memory, for simulations: the same rules, but nothing is durable. It lasts as long as
-// this object; every Store that open() gives sees the same data, so a simulated server may crash
-// and a new one find what was committed.
-class MemoryDisk {
- public:
-  MemoryDisk();
-  ~MemoryDisk();
-  MemoryDisk(const MemoryDisk&) = delete;
-  MemoryDisk& operator=(const MemoryDisk&) = delete;
-  Result<std::unique_ptr<Store>> open();
-
- private:
-  std::string name_;
-  std::unique_ptr<Store> keeper_;  // the data lives as long as someone has it open
-};
+// A store in memory, for tests and simulations: the same rules, but nothing outlives the object. A
+// simulated server that crashes leaves it to the next one.
+Result<std::unique_ptr<Store>> open_memory();
 
 }  // namespace tessera::store

@@ -71,10 +71,11 @@ enum class Where { kFile, kMemory };
 
 class StoreTest : public testing::TestWithParam<Where> {
  protected:
-  // A new Store over what the last one committed, as after a restart of the server.
+  // What the last one committed, as after a restart of the server.
   void reopen() {
+    if (store_ && GetParam() == Where::kMemory) return;
     store_.reset();
-    auto opened = GetParam() == Where::kFile ? open_file(folder_.file()) : disk_.open();
+    auto opened = GetParam() == Where::kFile ? open_file(folder_.file()) : open_memory();
     ASSERT_TRUE(opened.ok()) << opened.error().text();
     store_ = std::move(opened).value();
   }
@@ -102,7 +103,6 @@ class StoreTest : public testing::TestWithParam<Where> {
   }
 
   Folder folder_;
-  MemoryDisk disk_;
   std::unique_ptr<Store> store_;
 };
 
@@ -391,8 +391,7 @@ std::vector<int64_t> seqs(Store& store, const AuditQuery& query) {
 }  // namespace
 
 TEST(Audit, IsReadLatestFirstInPagesAndByUserAndResult) {
-  MemoryDisk disk;
-  auto store = disk.open();
+  auto store = open_memory();
   Batch batch;
   for (int64_t i = 1; i <= 6; ++i)
     batch.audit.push_back(audit_row(i, i % 2 == 0, i <= 3 ? "ana" : "wei", i == 5 ? "no" : "ok"));
@@ -405,8 +404,7 @@ TEST(Audit, IsReadLatestFirstInPagesAndByUserAndResult) {
 }
 
 TEST(Audit, ManyRoutineRowsDoNotPushOutTheOthers) {
-  MemoryDisk disk;
-  auto store = disk.open();
+  auto store = open_memory();
   Batch batch;
   batch.audit.push_back(audit_row(1, false, "ana", "ok"));
   for (int64_t i = 2; i <= kAuditLimit + 11; ++i)

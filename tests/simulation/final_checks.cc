@@ -88,29 +88,41 @@ bool succeeded(const engine::Observation* end) {
   return end && end->what == engine::Observation::What::kExited && end->exit_code == 0;
 }
 
-void check_success(const Scene& scene, const api::Task& task, Notes& notes) {
+void check_success(const Scene& scene, const api::JobSpec& wished, const api::Task& task,
+                   Notes& notes) {
+  if (wished.restartPolicy == api::RestartPolicy::kAlways)
+    notes.push_back(cat(task.id, " has ended, but was to run for ever"));
   // One of a gang that was stopped may exit with 0 and run again. And a machine that loses power
   // may forget a success that the server had no time to write down.
-  bool gang = scene.state.jobs.at(core::object_key(task.project, task.job)).spec.replicas > 1;
-  if (gang || scene.containers_were_lost) return;
+  if (wished.replicas > 1 || scene.containers_were_lost) return;
   for (int64_t earlier = 1; earlier < task.attempt; ++earlier)
     if (succeeded(scene.history.end_of({task.id, earlier})))
       notes.push_back(cat(task.id, " ran again after attempt ", earlier, " had succeeded"));
 }
 
-void check_failure(const api::Job& job, const api::Task& task, Notes& notes) {
+// `wished` is what the user asked for: that the server still knows it is not taken for granted.
+void check_failure(const api::Job& job, const api::JobSpec& wished, const api::Task& task,
+                   Notes& notes) {
   bool by_itself = task.reason != Reason::kMaxRuntime && task.reason != Reason::kGangMember;
-  if (by_itself && job.spec.replicas == 1 && task.failures <= job.spec.retries &&
-      !job.metadata.deletionTimestamp)
-    notes.push_back(cat(task.id, " failed with retries left"));
+  if (!by_itself || wished.replicas > 1 || job.metadata.deletionTimestamp) return;
+  bool lost = task.reason == Reason::kLost;
+  bool never_ran = task.reason == Reason::kStartFailed || task.reason == Reason::kImagePull ||
+                   task.reason == Reason::kAcceleratorFault;
+  if (lost && wished.requeue) notes.push_back(cat(task.id, " was lost and not requeued"));
+  if (wished.restartPolicy != api::RestartPolicy::kNever) {
+    if (!never_ran) notes.push_back(cat(task.id, " failed and was not started again"));
+    return;
+  }
+  if (task.failures <= job.spec.retries) notes.push_back(cat(task.id, " failed with retries left"));
 }
 
 void check_task(const Scene& scene, const api::Job& job, const api::Task& task, Notes& notes) {
   if (!api::is_terminal(task.phase) && task.phase != Phase::kQueued)
     notes.push_back(cat(task.id, " is still ", name_of(task.phase), ": ", task.message));
-  if (task.phase == Phase::kSucceeded) check_success(scene, task, notes);
-  if (task.phase == Phase::kFailed) check_failure(job, task, notes);
   const Submission* submission = scene.ledger.find(job.metadata.uid);
+  const api::JobSpec& wished = submission ? submission->job.spec : job.spec;
+  if (task.phase == Phase::kSucceeded) check_success(scene, wished, task, notes);
+  if (task.phase == Phase::kFailed) check_failure(job, wished, task, notes);
   bool in_vain = task.reason == Reason::kDependencyNeverSatisfied;
   if (in_vain && std::ranges::none_of(job.status.dependencies, [](const auto& entry) {
         return entry.state == api::DependencyState::kNever;
@@ -233,6 +245,9 @@ std::vector<std::string> check_at_rest(const Scene& scene) {
 std::vector<std::string> check_told(const core::State& state, const History& history) {
   Notes notes;
   for (const auto& [id, task] : state.tasks) {
+    if (task.health != api::ContainerHealth::kNone &&
+        !history.was_ever({id, task.attempt}, task.health))
+      notes.push_back(cat(id, "#", task.attempt, " has a health that nobody has told"));
     if (api::holds_devices(task.phase)) continue;
     const engine::Observation* end = history.end_of({id, task.attempt});
     bool told = true;
@@ -243,6 +258,27 @@ std::vector<std::string> check_told(const core::State& state, const History& his
     if (!told)
       notes.push_back(cat(id, "#", task.attempt, " is over (", task.message,
                           "), but the engine did not say so"));
+  }
+  return notes;
+}
+
+std::vector<std::string> check_wishes(const core::State& state, const Ledger& ledger) {
+  Notes notes;
+  std::map<std::string, int64_t> held;  // tasks that hold something, by job
+  for (const std::string& id : state.holding) {
+    const api::Task& task = state.tasks.at(id);
+    ++held[core::object_key(task.project, task.job)];
+  }
+  std::set<std::pair<std::string, std::string>> singletons;
+  for (const auto& [key, count] : held) {
+    const api::Metadata& metadata = state.jobs.at(key).metadata;
+    const Submission* submission = ledger.find(metadata.uid);
+    if (!submission) continue;
+    const api::JobSpec& wished = submission->job.spec;
+    if (wished.array && wished.array->parallel && count > *wished.array->parallel)
+      notes.push_back(cat(key, " runs ", count, " tasks at a time, which is more than it asked"));
+    if (!wished.singleton.empty() && !singletons.emplace(metadata.project, wished.singleton).second)
+      notes.push_back(cat(key, " runs beside another ", wished.singleton));
   }
   return notes;
 }

@@ -24,6 +24,9 @@ std::vector<std::string> check_at_rest(const Scene& scene);
 // Whether the server was told what it believes of attempts that are over. Holds at any time.
 std::vector<std::string> check_told(const core::State& state, const History& history);
 
+// Whether what runs keeps to what users asked for. Holds at any time.
+std::vector<std::string> check_wishes(const core::State& state, const Ledger& ledger);
+
 // Differences between what a server held and what its successor found in the store.
 std::vector<std::string> compare(const core::State& before, const core::State& loaded);
 

@@ -15,9 +15,9 @@ Status FlakyStore::commit(const store::Batch& batch) {
     --trouble_.forgetful_commits;
     store::Batch rest = batch;
     rest.usage.clear();
-    return inner_->commit(rest);
+    return inner_.commit(rest);
   }
-  return inner_->commit(batch);
+  return inner_.commit(batch);
 }
 
 }  // namespace tessera::simulation

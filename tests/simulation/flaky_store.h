@@ -1,5 +1,5 @@
 #pragma once
-// A store that does not always take what it is given.
+// A store that does not always take what it is given. The one behind it outlives the server.
 
 #include "store/store.h"
 
@@ -14,27 +14,26 @@ struct DiskTrouble {
 
 class FlakyStore : public store::Store {
  public:
-  FlakyStore(std::unique_ptr<store::Store> inner, DiskTrouble& trouble)
-      : inner_(std::move(inner)), trouble_(trouble) {}
+  FlakyStore(store::Store& inner, DiskTrouble& trouble) : inner_(inner), trouble_(trouble) {}
 
   Status commit(const store::Batch& batch) override;
-  Result<store::Loaded> load() override { return inner_->load(); }
+  Result<store::Loaded> load() override { return inner_.load(); }
   Result<std::optional<store::IdempotencyRow>> find_idempotency(const std::string& key) override {
-    return inner_->find_idempotency(key);
+    return inner_.find_idempotency(key);
   }
   Result<std::vector<store::EventRow>> events(const store::EventQuery& query) override {
-    return inner_->events(query);
+    return inner_.events(query);
   }
   Result<std::vector<store::AuditRow>> audit(const store::AuditQuery& query) override {
-    return inner_->audit(query);
+    return inner_.audit(query);
   }
   Result<std::vector<store::UsageRow>> usage(const store::UsageQuery& query) override {
-    return inner_->usage(query);
+    return inner_.usage(query);
   }
-  Status scrub() override { return inner_->scrub(); }
+  Status scrub() override { return inner_.scrub(); }
 
  private:
-  std::unique_ptr<store::Store> inner_;
+  store::Store& inner_;
   DiskTrouble& trouble_;
 };
 

@@ -27,7 +27,7 @@ std::string describe(const Report& report) {
   out += "the last actions:\n";
   for (const std::string& line : report.diary.lines()) out += cat("  ", line, "\n");
   out += cat("to repeat it: simulation_test --seed ", report.options.seed, " --runs 1");
-  if (report.options.steps != Options().steps) out += cat(" --steps ", report.options.steps);
+  if (report.options.steps > 0) out += cat(" --steps ", report.options.steps);
   if (report.options.bug != Bug::kNone)
     out += cat(" --bug ", enum_names(report.options.bug)[static_cast<size_t>(report.options.bug)]);
   return out + "\n";

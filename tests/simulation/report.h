@@ -28,8 +28,15 @@ enum class Bug {
   kDropEffectDone,     // a finished effect is not noted
   kForgetKeys,         // a repeated request is taken for a new one
   kLoseUsage,          // what was used is not written down
+  kHealthAsNew,        // an older attempt's health is taken for that of the newest one
+  // What a job asked for is forgotten.
+  kForgetDependencies,  // it starts before the job that it waits for has come so far
+  kForgetParallel,      // more tasks of its array run at a time
+  kForgetSingleton,     // it runs beside another of its name
+  kForgetRequeue,       // its loss is a failure
+  kForgetRestarts,      // its end is the last one
 };
-constexpr std::array<std::string_view, 13> enum_names(Bug) {
+constexpr std::array<std::string_view, 19> enum_names(Bug) {
   return {"none",
           "forget-outbox",
           "skip-reconcile",
@@ -42,12 +49,25 @@ constexpr std::array<std::string_view, 13> enum_names(Bug) {
           "drop-exits",
           "drop-effect-done",
           "forget-keys",
-          "lose-usage"};
+          "lose-usage",
+          "health-as-new",
+          "forget-dependencies",
+          "forget-parallel",
+          "forget-singleton",
+          "forget-requeue",
+          "forget-restarts"};
+}
+
+// Most runs are short, since a mistake that takes little to show is found soonest in many small
+// worlds; some are long and a few very long, for those that take a history.
+constexpr int steps_of_seed(uint64_t seed) {
+  if (seed % 200 == 0) return 1'500;
+  return seed % 10 == 0 ? 250 : 60;
 }
 
 struct Options {
   uint64_t seed = 1;
-  int steps = 250;  // of trouble, before everything is let come to rest
+  int steps = 0;  // of trouble, before everything is let come to rest; 0: as the seed has it
   Bug bug = Bug::kNone;
   size_t lines = 30;  // of the diary: what a person reads before looking at the code
 };

@@ -97,6 +97,14 @@ void add_batch(Rng& rng, api::JobSpec& spec) {
   spec.requeue = rng.chance(30);
 }
 
+// What is to run until it succeeds, or for ever.
+void add_restarts(Rng& rng, api::JobSpec& spec) {
+  if (!rng.chance(12)) return;
+  spec.retries = 0;
+  bool for_ever = spec.replicas == 1 && rng.chance(50);
+  spec.restartPolicy = for_ever ? api::RestartPolicy::kAlways : api::RestartPolicy::kOnFailure;
+}
+
 }  // namespace
 
 api::Job random_job(Rng& rng) {
@@ -111,6 +119,7 @@ api::Job random_job(Rng& rng) {
   if (rng.chance(2)) spec.resources.cpus = MilliCpu{1'000'000};
   if (rng.chance(20)) spec.replicas = static_cast<int64_t>(2 + rng.below(3));
   add_batch(rng, spec);
+  add_restarts(rng, spec);
   if (rng.chance(8))
     spec.secrets.push_back({.name = "TOKEN", .path = {}, .secret = "token", .key = "value"});
   CHECK(api::validate(job).ok());
@@ -118,6 +127,7 @@ api::Job random_job(Rng& rng) {
 }
 
 bool runs_forever(const api::JobSpec& spec) {
+  if (spec.restartPolicy != api::RestartPolicy::kNever) return true;
   return std::ranges::any_of(
       spec.command, [](const std::string& word) { return word == "loop" || word == "wait"; });
 }

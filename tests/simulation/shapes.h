@@ -16,7 +16,7 @@ const T& pick(Rng& rng, const T (&from)[N]) {
 // Valid, without name, project and uid.
 api::Job random_job(Rng& rng);
 
-// Whether its program ends only when it is stopped.
+// Whether it may end only when it is stopped.
 bool runs_forever(const api::JobSpec& spec);
 
 }  // namespace tessera::simulation

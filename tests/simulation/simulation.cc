@@ -38,9 +38,9 @@ uint64_t add_to_digest(uint64_t digest, std::string_view text) {
 
 }  // namespace
 
-Simulation::Server::Server(Simulation& simulation, std::unique_ptr<store::Store> opened)
-    : store(std::move(opened)),
-      control(*store, server::SecretBox::of_this_run(), {}, simulation.options_.seed),
+Simulation::Server::Server(Simulation& simulation)
+    : store(*simulation.disk_, simulation.disk_trouble_),
+      control(store, server::SecretBox::of_this_run(), {}, simulation.options_.seed),
       engine(simulation.world_),
       observer(
           engine, providers,
@@ -72,7 +72,8 @@ Simulation::Simulation(const Options& options)
 
 Report Simulation::run() {
   boot();
-  for (int i = 0; i < options_.steps && !failed(); ++i) step();
+  int steps = options_.steps > 0 ? options_.steps : steps_of_seed(options_.seed);
+  for (int i = 0; i < steps && !failed(); ++i) step();
   if (!failed()) settle();
   report_.jobs = static_cast<int64_t>(ledger_.submissions().size());
   report_.starts = static_cast<int64_t>(world_.starts().size());
@@ -86,6 +87,7 @@ void Simulation::fail(std::vector<std::string> violations) {
 void Simulation::check() {
   fail(core::check_invariants(server_->control.state()));
   fail(check_told(server_->control.state(), history_));
+  fail(check_wishes(server_->control.state(), ledger_));
   fail(world_.violations());
   if (!server_->committing) ledger_.check(server_->control.state(), world_.now());
   fail(ledger_.violations());
@@ -97,10 +99,11 @@ void Simulation::step() {
   static constexpr struct {
     uint64_t weight;
     void (Simulation::*action)();
-  } kSteps[] = {{32, &Simulation::tick},        {28, &Simulation::carry_out},
-                {16, &Simulation::act},         {14, &Simulation::pass_time},
-                {4, &Simulation::observe},      {4, &Simulation::trouble},
-                {2, &Simulation::trouble_disk}, {2, &Simulation::crash_somewhere}};
+  } kSteps[] = {{32, &Simulation::tick},          {28, &Simulation::carry_out},
+                {16, &Simulation::act},           {14, &Simulation::pass_time},
+                {4, &Simulation::observe},        {4, &Simulation::trouble},
+                {3, &Simulation::check_health},   {2, &Simulation::trouble_disk},
+                {2, &Simulation::crash_somewhere}};
   uint64_t sum = 0;
   for (const auto& row : kSteps) sum += row.weight;
   uint64_t drawn = rng_.below(sum);
@@ -111,6 +114,7 @@ void Simulation::step() {
 }
 
 void Simulation::act() {
+  forget_wishes();
   for (Request& request : users_.act(server_->control.state(), world_.now())) {
     note(request.words);
     server_->inbox.push_back(std::move(request));
@@ -148,6 +152,18 @@ void Simulation::observe() {
   Status status = server_->observer.look();
   if (status.ok()) status = server_->observer.reconcile();
   note(cat("the observer looks: ", status.ok() ? "ok" : status.error().text()));
+}
+
+// Of any attempt that was ever started: what is said of one may come late.
+void Simulation::check_health() {
+  using enum api::ContainerHealth;
+  static constexpr api::ContainerHealth kHealths[] = {kStarting, kHealthy, kUnhealthy};
+  auto starts = world_.starts();
+  if (starts.empty()) return;
+  auto picked = std::next(starts.begin(), static_cast<int64_t>(rng_.below(starts.size())));
+  hear({.ref = picked->first,
+        .what = engine::Observation::What::kHealth,
+        .health = kHealths[rng_.below(std::size(kHealths))]});
 }
 
 void Simulation::meanwhile() {
@@ -293,13 +309,15 @@ void Simulation::receive(core::Command command) {
 
 void Simulation::hear(const engine::Observation& seen) {
   history_.note(seen);
-  std::string_view what[] = {"started", "exited", "failed to start"};
+  std::string_view what[] = {"started", "exited", "failed to start", "is checked"};
   note(cat(seen.ref.task, "#", seen.ref.attempt, " ", what[static_cast<int>(seen.what)],
            seen.what == engine::Observation::What::kExited ? cat(" with ", seen.exit_code) : ""));
   engine::Observation told = seen;
   bool exited = seen.what == engine::Observation::What::kExited;
   if (exited && options_.bug == Bug::kDropExits && rng_.chance(5)) return;
-  if (exited && options_.bug == Bug::kOldExitAsNew) {
+  bool health = seen.what == engine::Observation::What::kHealth;
+  if ((exited && options_.bug == Bug::kOldExitAsNew) ||
+      (health && options_.bug == Bug::kHealthAsNew)) {
     auto task = server_->control.state().tasks.find(seen.ref.task);
     if (task != server_->control.state().tasks.end()) told.ref.attempt = task->second.attempt;
   }
@@ -313,6 +331,22 @@ void Simulation::release_a_device() {
   state.plan_needed = true;
 }
 
+// Planted bugs.
+void Simulation::forget_wishes() {
+  auto& state = const_cast<core::State&>(server_->control.state());
+  for (auto& [key, job] : state.jobs) {
+    const api::Job before = job;
+    if (options_.bug == Bug::kForgetDependencies)
+      for (api::DependencyStatus& entry : job.status.dependencies)
+        entry.state = api::DependencyState::kFulfilled;
+    if (options_.bug == Bug::kForgetParallel && job.spec.array) job.spec.array->parallel.reset();
+    if (options_.bug == Bug::kForgetSingleton) job.spec.singleton.clear();
+    if (options_.bug == Bug::kForgetRequeue) job.spec.requeue = false;
+    if (options_.bug == Bug::kForgetRestarts) job.spec.restartPolicy = api::RestartPolicy::kNever;
+    if (job != before) core::touch(state, job);
+  }
+}
+
 void Simulation::boot() {
   while (!try_boot()) {
     server_->engine.crash();
@@ -323,10 +357,7 @@ void Simulation::boot() {
 // In the order of server::Server::start(). False when the engine does not answer: then the server
 // exits, and is started again.
 bool Simulation::try_boot() {
-  auto opened = disk_.open();
-  CHECK(opened.ok());
-  server_ = std::make_unique<Server>(
-      *this, std::make_unique<FlakyStore>(std::move(*opened), disk_trouble_));
+  server_ = std::make_unique<Server>(*this);
   disk_trouble_.failing_commits = 0;
   Result<server::TickResult> loaded = server_->control.load(world_.now());
   if (!loaded.ok()) {

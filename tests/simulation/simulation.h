@@ -26,8 +26,8 @@ class Simulation {
  private:
   // What a crash takes away. Each uses those above it.
   struct Server {
-    Server(Simulation& simulation, std::unique_ptr<store::Store> store);
-    std::unique_ptr<store::Store> store;
+    explicit Server(Simulation& simulation);
+    FlakyStore store;
     server::Control control;
     server::View view;
     engine::SimEngine engine;
@@ -51,6 +51,7 @@ class Simulation {
   void tick_and(Then then);
   void pass_time();
   void observe();
+  void check_health();
   void trouble();
   void trouble_disk();
   void crash_somewhere();
@@ -79,12 +80,13 @@ class Simulation {
   void note(std::string words) { report_.diary.note(world_.now(), std::move(words)); }
   void release_a_device();
   void act_before_commit();
+  void forget_wishes();
 
   const Options options_;
   Report report_;
   Rng rng_;
   const bool may_lose_;  // containers may vanish in this run
-  store::MemoryDisk disk_;
+  std::unique_ptr<store::Store> disk_ = store::open_memory().value();
   DiskTrouble disk_trouble_;
   engine::SimWorld world_;
   Devices devices_;

@@ -1,17 +1,21 @@
 // Runs the simulation with many seeds, and with planted bugs.
 //
-//   simulation_test [--seed N] [--runs M] [--steps K] [--bug NAME] [--lines L]
+//   simulation_test [--seed N] [--runs M] [--jobs J] [--steps K] [--bug NAME] [--lines L]
 //
-// --runs are seeds from N on, --lines is how much of what was done is printed; also as
-// TESSERA_SIM_SEED and TESSERA_SIM_RUNS.
+// --runs are seeds from N on, --jobs of them at a time; --lines is how much of what was done is
+// printed. A hundred thousand: simulation_test --runs 100000 --jobs 2
 
 #include "simulation.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cstdio>
-#include <cstdlib>
+#include <mutex>
+#include <thread>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
 
@@ -20,26 +24,56 @@ namespace {
 
 // Few enough for the tests that run before each commit; the slow test has its own number.
 uint64_t first_seed = 1;
-int64_t runs = 100;
+int64_t runs = 400;
+int64_t jobs = 1;
 Options common;
 bool only_seeds = false;  // a person looks for something: no other test runs
 
-TEST(Simulation, EveryPromiseIsKept) {
-  int64_t ticks = 0, crashes = 0, jobs = 0, starts = 0;
-  for (uint64_t seed = first_seed; seed < first_seed + static_cast<uint64_t>(runs); ++seed) {
-    Options options = common;
-    options.seed = seed;
-    Report report = Simulation(options).run();
-    ASSERT_TRUE(report.violations.empty()) << describe(report);
-    ticks += report.ticks;
-    crashes += report.crashes;
-    jobs += report.jobs;
-    starts += report.starts;
+// Of many seeds, on several threads.
+class Campaign {
+ public:
+  void run() {
+    std::vector<std::thread> threads;
+    for (int64_t i = 0; i < jobs; ++i) threads.emplace_back([this] { work(); });
+    for (std::thread& thread : threads) thread.join();
   }
-  std::printf("%lld runs: %lld ticks, %lld crashes, %lld jobs, %lld containers\n",
-              static_cast<long long>(runs), static_cast<long long>(ticks),
-              static_cast<long long>(crashes), static_cast<long long>(jobs),
-              static_cast<long long>(starts));
+  // The first one that went wrong, for a person; empty when all went well.
+  const std::string& failure() const { return failure_; }
+  std::string summary() const {
+    int64_t ms = std::max<int64_t>(1, (monotonic_ns() - begin_) / 1'000'000);
+    return cat(runs, " runs in ", ms / 1000, " s, ", runs * 1000 / ms, " a second: ", sum_.ticks,
+               " ticks, ", sum_.crashes, " crashes, ", sum_.jobs, " jobs, ", sum_.starts,
+               " containers");
+  }
+
+ private:
+  void work() {
+    for (int64_t i = next_++; i < runs; i = next_++) {
+      Options options = common;
+      options.seed = first_seed + static_cast<uint64_t>(i);
+      Report report = Simulation(options).run();
+      std::lock_guard lock(mutex_);
+      if (!failure_.empty()) return;
+      if (!report.violations.empty()) failure_ = describe(report);
+      sum_.ticks += report.ticks;
+      sum_.crashes += report.crashes;
+      sum_.jobs += report.jobs;
+      sum_.starts += report.starts;
+    }
+  }
+
+  const int64_t begin_ = monotonic_ns();
+  std::atomic<int64_t> next_ = 0;
+  std::mutex mutex_;
+  Report sum_;
+  std::string failure_;
+};
+
+TEST(Simulation, EveryPromiseIsKept) {
+  Campaign campaign;
+  campaign.run();
+  ASSERT_TRUE(campaign.failure().empty()) << campaign.failure();
+  std::printf("%s\n", campaign.summary().c_str());
 }
 
 TEST(Simulation, TheSameSeedGivesTheSameHistory) {
@@ -52,7 +86,7 @@ TEST(Simulation, TheSameSeedGivesTheSameHistory) {
 // A check that cannot fail is worth nothing.
 TEST(Simulation, PlantedBugsAreFound) {
   if (only_seeds) GTEST_SKIP();
-  constexpr uint64_t kSeeds = 120;
+  constexpr uint64_t kSeeds = 1'000;
   for (size_t bug = 1; bug < enum_names(Bug{}).size(); ++bug) {
     Options options = {.bug = static_cast<Bug>(bug)};
     std::vector<std::string> found;
@@ -82,9 +116,11 @@ bool read_option(std::string_view name, const std::string& value) {
   if (!number || *number < 0) return false;
   if (name == "--seed") first_seed = static_cast<uint64_t>(*number);
   if (name == "--runs") runs = *number;
+  if (name == "--jobs") jobs = *number;
   if (name == "--steps") common.steps = static_cast<int>(*number);
   if (name == "--lines") common.lines = static_cast<size_t>(*number);
-  return name == "--seed" || name == "--runs" || name == "--steps" || name == "--lines";
+  static constexpr std::string_view kNames[] = {"--seed", "--runs", "--jobs", "--steps", "--lines"};
+  return std::ranges::find(kNames, name) != std::end(kNames);
 }
 
 }  // namespace
@@ -94,10 +130,6 @@ int main(int argc, char** argv) {
   namespace sim = tessera::simulation;
   testing::InitGoogleTest(&argc, argv);
   tessera::log::set_level(tessera::log::Level::kOff);
-  constexpr std::pair<const char*, const char*> kVariables[] = {{"TESSERA_SIM_SEED", "--seed"},
-                                                                {"TESSERA_SIM_RUNS", "--runs"}};
-  for (const auto& [variable, option] : kVariables)
-    if (const char* value = std::getenv(variable)) sim::read_option(option, value);
   for (int i = 1; i < argc; i += 2) {
     sim::only_seeds = true;
     if (i + 1 < argc && sim::read_option(argv[i], argv[i + 1])) continue;
