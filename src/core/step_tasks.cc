@@ -24,7 +24,9 @@ Millis backoff_of(const api::JobSpec& spec, int64_t failures) {
   // An hour: long enough to stop a crash loop, short enough to notice a repair. What is to run for
   // ever is waited for: a minute, as docker has it.
   const int64_t most_ms = spec.restartPolicy == RestartPolicy::kNever ? 3'600'000 : 60'000;
-  int64_t ms = spec.backoff.value;
+  // And never without any wait: what fails at once would keep the machine busy with nothing else.
+  const int64_t least_ms = spec.restartPolicy == RestartPolicy::kNever ? 0 : 100;
+  int64_t ms = std::max(spec.backoff.value, least_ms);
   for (int64_t i = 1; i < failures && ms < most_ms; ++i) ms *= 2;
   return {std::min(ms, most_ms)};
 }
