@@ -40,7 +40,7 @@ class Flags(e2e.ServerTest):
                          .returncode, 7)
 
     def test_d10_a_stop_reaches_the_program_behind_a_shell(self):
-        script = "echo begun; sh -c 'trap \"echo checkpoint; exit 0\" TERM; " \
+        script = "sh -c 'trap \"echo checkpoint; exit 0\" TERM; echo begun; " \
                  "while :; do sleep 1; done'; echo shell goes on"
         for name, flags in ("d10-all", ()), ("d10-init", ("--init",)):
             with self.subTest(name):
