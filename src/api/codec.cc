@@ -10,7 +10,9 @@ std::string Path::text() const {
   if (!parent) return {};
   std::string above = parent->text();
   if (index >= 0) return cat(above, "[", index, "]");
-  return above.empty() ? std::string(name) : cat(above, ".", name);
+  // What a document calls its fields is whatever somebody wrote.
+  std::string own = without_controls(name);
+  return above.empty() ? own : cat(above, ".", own);
 }
 
 Error fault(const Path& path, const Value& at, std::string message, std::string hint) {

@@ -110,7 +110,27 @@ bool is_control(char c) {
   return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
 }
 
-// What a terminal or a log would take for more than text is written as an escape.
+}  // namespace
+
+size_t find_not_utf8(std::string_view text) {
+  auto byte = [&](size_t at) {
+    return static_cast<unsigned char>(at < text.size() ? text[at] : 0);
+  };
+  for (size_t at = 0; at < text.size();) {
+    unsigned first = byte(at);
+    size_t length = first < 0x80 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
+    // What the second byte may be tells overlong forms, surrogates and what lies beyond U+10FFFF.
+    unsigned low = first == 0xE0 ? 0xA0 : first == 0xF0 ? 0x90 : 0x80;
+    unsigned high = first == 0xED ? 0x9F : first == 0xF4 ? 0x8F : 0xBF;
+    if (length > 1 && (first < 0xC2 || first > 0xF4 || byte(at + 1) < low || byte(at + 1) > high))
+      return at;
+    for (size_t next = at + 2; next < at + length; ++next)
+      if ((byte(next) & 0xC0) != 0x80) return at;
+    at += length;
+  }
+  return std::string_view::npos;
+}
+
 std::string without_controls(std::string_view text) {
   constexpr std::string_view kHex = "0123456789abcdef";
   std::string out;
@@ -124,8 +144,6 @@ std::string without_controls(std::string_view text) {
   }
   return out;
 }
-
-}  // namespace
 
 std::string quoted(std::string_view text, size_t limit) {
   size_t end = std::min(limit, text.size());

@@ -54,6 +54,13 @@ std::optional<std::string> nearest(std::string_view word,
 // "1 GPU", "3 GPUs".
 std::string plural(int64_t count, std::string_view noun);
 
+// Where the first byte stands that is not UTF-8 (RFC 3629: no overlong form, no surrogate); npos
+// when all are.
+size_t find_not_utf8(std::string_view text);
+
+// The text with its control characters as escapes, for a line in a terminal or a log.
+std::string without_controls(std::string_view text);
+
 // Quotes for a message: 'text', shortened to `limit` characters with an ellipsis.
 std::string quoted(std::string_view text, size_t limit = 80);
 

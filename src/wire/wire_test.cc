@@ -70,12 +70,28 @@ TEST(Wire, BadManifestsNameTheFieldTheLineAndTheRemedy) {
       {"spec: {image: x, image: y}", "spec.image: is given twice (line 1)"},
       {"spec: {image: x, volumes: [{source: /a/../b, target: /c}]}",
        "spec.volumes[0].source: '/a/../b' must be an absolute path without '..' (line 1)"},
+      {"spec: {\"im\\nage\": x}", "spec.im\\nage: unknown field (line 1) (did you mean image?)"},
+      {"spec:\n  image: \xBD", "not valid YAML at line 2: a byte that is not UTF-8"},
+      {"spec:\n  image: \x1B[1m", "not valid YAML at line 2: a control character"},
   };
   for (const Case& row : kCases) {
     auto job = job_from_yaml(row.yaml);
     ASSERT_FALSE(job.ok()) << row.yaml;
     EXPECT_EQ(job.error().text(), row.sentence);
   }
+}
+
+// The cases of RFC 3629: overlong forms, surrogates, what lies beyond U+10FFFF, what is cut short.
+TEST(Wire, YamlIsUtf8) {
+  for (std::string_view text : {"ü", "日本語", "\U0001F680",
+                                "\xEF\xBB\xBF"
+                                "a: b",
+                                "\xF4\x8F\xBF\xBD"})
+    EXPECT_TRUE(wire::parse_yaml(text).ok()) << text;
+  for (std::string_view text :
+       {"\x80", "\xC0\x80", "\xC1\xBF", "\xE0\x9F\x80", "\xED\xA0\x80", "\xF0\x8F\x80\x80",
+        "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "\xE6\x97", "a\xFF"})
+    EXPECT_FALSE(wire::parse_yaml(text).ok());
 }
 
 TEST(Wire, YamlStringsThatLookLikeOtherThingsStayStrings) {

@@ -3,6 +3,7 @@
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <sstream>
@@ -100,6 +101,20 @@ void emit(YAML::Emitter& out, const Value& value) {
       value.data);
 }
 
+// YAML is printable text (1.2.2 chapter 5.1) in UTF-8, as JSON is; the library takes whatever
+// comes.
+Status check_characters(std::string_view text) {
+  auto is_control = [](unsigned char c) { return c < 0x20 && c != '\t' && c != '\n' && c != '\r'; };
+  size_t control = std::find_if(text.begin(), text.end(), is_control) - text.begin();
+  size_t stray = std::min(find_not_utf8(text), text.size());
+  size_t bad = std::min(control, stray);
+  if (bad == text.size()) return Ok;
+  size_t line = std::count(text.begin(), text.begin() + bad, '\n') + 1;
+  return error(Code::kInvalid,
+               cat("not valid YAML at line ", line, ": ",
+                   bad == stray ? "a byte that is not UTF-8" : "a control character"));
+}
+
 // The library finds documents without end in some broken texts ("&&a:,"): they are counted before
 // any is kept.
 class DocumentCounter : public YAML::EventHandler {
@@ -127,6 +142,7 @@ class DocumentCounter : public YAML::EventHandler {
 }  // namespace
 
 Result<std::vector<Value>> parse_yaml_stream(std::string_view text) {
+  TRY_STATUS(check_characters(text));
   try {
     std::istringstream stream{std::string(text)};
     YAML::Parser parser(stream);
