@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstring>
 
 namespace tessera {
 
@@ -117,6 +118,14 @@ size_t find_not_utf8(std::string_view text) {
     return static_cast<unsigned char>(at < text.size() ? text[at] : 0);
   };
   for (size_t at = 0; at < text.size();) {
+    uint64_t eight = 0;  // most texts are ASCII
+    if (at + sizeof eight <= text.size()) {
+      std::memcpy(&eight, text.data() + at, sizeof eight);
+      if ((eight & 0x8080808080808080) == 0) {
+        at += sizeof eight;
+        continue;
+      }
+    }
     unsigned first = byte(at);
     size_t length = first < 0x80 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
     // What the second byte may be tells overlong forms, surrogates and what lies beyond U+10FFFF.

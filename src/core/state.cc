@@ -141,13 +141,16 @@ void index_job(State& state, const std::string& key, const api::Job& job) {
     state.queue.erase(known->second);
     state.queue_key.erase(known);
   }
-  std::vector<const api::Task*> tasks = tasks_of(std::as_const(state), job);
-  bool queued = std::any_of(tasks.begin(), tasks.end(),
-                            [](const api::Task* t) { return t->phase == Phase::kQueued; });
-  if (queued) {
-    State::QueueKey entry{-job.spec.priority, tasks[0]->submission, key};
-    state.queue.emplace(entry, request_of(state, key, job, tasks));
-    state.queue_key.emplace(key, entry);
+  // Of those that are over, which may be very many, no task waits.
+  if (!api::is_terminal(job.status.phase)) {
+    std::vector<const api::Task*> tasks = tasks_of(std::as_const(state), job);
+    bool queued = std::any_of(tasks.begin(), tasks.end(),
+                              [](const api::Task* t) { return t->phase == Phase::kQueued; });
+    if (queued) {
+      State::QueueKey entry{-job.spec.priority, tasks[0]->submission, key};
+      state.queue.emplace(entry, request_of(state, key, job, tasks));
+      state.queue_key.emplace(key, entry);
+    }
   }
   std::optional<Instant> removal;
   if (api::is_terminal(job.status.phase) && job.spec.removeAfter && job.status.endTime)

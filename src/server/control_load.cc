@@ -41,28 +41,25 @@ constexpr size_t kLoadTogether = 2'000;
 // are in the order of their keys; what is read of them stays in them as plain JSON.
 template <class Object>
 Status load_many(std::map<std::string, Object>& objects, std::span<store::Document> documents) {
-  std::vector<std::future<Result<std::vector<Object>>>> parts;
+  using Part = std::map<std::string, Object>;  // whose nodes move over without their objects moving
+  std::vector<std::future<Result<Part>>> parts;
   size_t threads = std::clamp<size_t>(documents.size() / kLoadTogether, 1,
                                       std::max(1U, std::thread::hardware_concurrency()));
   size_t each = (documents.size() + threads - 1) / threads;
-  auto decode = [](std::span<store::Document> part) -> Result<std::vector<Object>> {
-    std::vector<Object> out;
-    out.reserve(part.size());
+  auto decode = [](std::span<store::Document> part) -> Result<Part> {
+    Part out;
     for (store::Document& document : part) {
       TRY(document.body, unpack(std::move(document.body)));
-      TRY(Object object, decode_document<Object>(document));
-      out.push_back(std::move(object));
+      TRY_STATUS(load_into(out, document));
     }
     return out;
   };
   for (size_t begin = 0; begin < documents.size(); begin += each)
     parts.push_back(std::async(threads == 1 ? std::launch::deferred : std::launch::async, decode,
                                documents.subspan(begin, std::min(each, documents.size() - begin))));
-  auto document = documents.begin();
   for (auto& part : parts) {
-    TRY(std::vector<Object> decoded, part.get());
-    for (Object& object : decoded)
-      objects.emplace_hint(objects.end(), document++->key, std::move(object));
+    TRY(Part decoded, part.get());
+    while (!decoded.empty()) objects.insert(objects.end(), decoded.extract(decoded.begin()));
   }
   return Ok;
 }
@@ -87,9 +84,9 @@ Status load_document(core::State& state, const store::Document& document) {
 }
 
 // Of all kinds but jobs and tasks.
-void mark_few_touched(core::State& state) {
+void mark_few_touched(const core::State& state, core::Changes& changes) {
   auto mark = [&](std::string_view kind, const auto& objects) {
-    for (const auto& [key, object] : objects) state.changes.touched[kind].insert(key);
+    for (const auto& [key, object] : objects) changes.touched[kind].insert(key);
   };
   mark(kProjectKind, state.projects);
   mark(kSecretKind, state.secrets);
@@ -149,9 +146,6 @@ Result<TickResult> Control::load(Instant now) {
   for (const store::UsageMark& mark : loaded.usage)
     state_.meters.resume({mark.project, mark.user}, mark.until);
   state_.meters.begin(now, state_.changes.usage);
-  for (const std::string& violation : core::check_invariants(state_))
-    log::error(cat("the store is not coherent: ", violation));
-
   if (state_.projects.empty()) {
     api::Project project;
     project.metadata.name = "default";
@@ -168,10 +162,11 @@ Result<TickResult> Control::load(Instant now) {
         "the secrets of the store are sealed from now on; a copy of the older store that was made "
         "before its upgrade still has them in clear: remove it when it is no longer needed");
   }
+  // It takes its time with a long history, and so does what readers will see: both only read.
+  auto violations =
+      std::async(std::launch::async, [this] { return core::check_invariants(state_); });
   core::Changes everything;
-  std::swap(everything, state_.changes);
-  mark_few_touched(state_);
-  std::swap(everything, state_.changes);
+  mark_few_touched(state_, everything);
   result.publication = make_publication(everything, touched_entries(state_, everything));
   publish_stored(std::move(loaded.documents), result.publication.entries);
   TRY(std::vector<store::EventRow> events,
@@ -187,20 +182,28 @@ Result<TickResult> Control::load(Instant now) {
                                           .version = event.metadata.resourceVersion,
                                           .json = row.body});
   }
+  for (const std::string& violation : violations.get())
+    log::error(cat("the store is not coherent: ", violation));
   return result;
 }
 
 void Control::publish_stored(std::vector<store::Document> documents,
                              std::vector<Entry>& out) const {
   out.reserve(out.size() + documents.size());
+  // Both are in the order of their keys, and nothing that was loaded is gone yet.
+  auto job = state_.jobs.begin();
+  auto task = state_.tasks.begin();
   for (store::Document& document : documents) {
     if (document.kind == kJobKind) {
-      const api::Job& job = state_.jobs.at(document.key);
-      bool over = api::is_terminal(job.status.phase);
-      out.push_back(stored_entry(std::move(document), job.metadata.project, over));
+      const auto& [key, object] = *job++;
+      CHECK(key == document.key);
+      bool over = api::is_terminal(object.status.phase);
+      out.push_back(stored_entry(std::move(document), object.metadata.project, over));
     } else if (document.kind == kTaskKind) {
-      const api::Task& task = state_.tasks.at(document.key);
-      out.push_back(stored_entry(std::move(document), task.project, api::is_terminal(task.phase)));
+      const auto& [key, object] = *task++;
+      CHECK(key == document.key);
+      out.push_back(
+          stored_entry(std::move(document), object.project, api::is_terminal(object.phase)));
     }
   }
 }

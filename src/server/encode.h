@@ -17,12 +17,14 @@ Value full_tree(const Object& object) {
 template <class Object>
 Entry make_entry(std::string_view kind, std::string key, const std::string& project,
                  int64_t version, const Object& object, bool over = false) {
+  std::string json = wire::to_json(full_tree(object));
+  json.shrink_to_fit();  // readers are given it as long as the object lives
   return {.kind = std::string(kind),
           .key = std::move(key),
           .project = project,
           .version = version,
           .over = over,
-          .json = wire::to_json(full_tree(object))};
+          .json = std::move(json)};
 }
 
 template <class Object>

@@ -1,7 +1,12 @@
 #include "wire/json.h"
 
+#include <rapidjson/memorystream.h>
+#include <rapidjson/reader.h>
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
+
 #include <algorithm>
-#include <nlohmann/json.hpp>
+#include <iterator>
 
 #include "base/text.h"
 
@@ -9,69 +14,78 @@ namespace tessera::wire {
 
 namespace {
 
-// Builds the tree while parsing, so that depth is checked before memory is spent.
-class Builder : public nlohmann::json_sax<nlohmann::json> {
- public:
-  Value root;
-  std::string failure;
+// The library's own check reads byte by byte, and does not see half a surrogate pair in an escape.
+bool is_utf8(std::string_view text) {
+  return find_not_utf8(text) == std::string_view::npos;
+}
 
-  bool null() override { return put(Value()); }
-  bool boolean(bool value) override { return put(Value(value)); }
-  bool number_integer(number_integer_t value) override { return put(Value(int64_t{value})); }
-  bool number_unsigned(number_unsigned_t value) override {
+// Builds the tree while parsing, so that depth is checked before memory is spent.
+class Builder : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Builder> {
+ public:
+  bool Null() { return put(Value()); }
+  bool Bool(bool value) { return put(Value(value)); }
+  bool Int(int value) { return put(Value(int64_t{value})); }
+  bool Uint(unsigned value) { return put(Value(int64_t{value})); }
+  bool Int64(int64_t value) { return put(Value(value)); }
+  bool Uint64(uint64_t value) {
     if (value > static_cast<uint64_t>(INT64_MAX)) return put(Value(static_cast<double>(value)));
     return put(Value(static_cast<int64_t>(value)));
   }
-  bool number_float(number_float_t value, const string_t&) override { return put(Value(value)); }
-  bool string(string_t& value) override { return put(Value(std::move(value))); }
-  bool binary(binary_t&) override { return false; }
-  bool start_object(size_t) override { return open(Value(Value::Map{})); }
-  bool key(string_t& name) override {
-    keys_.back() = std::move(name);
-    return true;
+  bool Double(double value) { return put(Value(value)); }
+  bool String(const char* text, size_t size, bool) {
+    put(Value(std::string(text, size)));
+    return is_utf8({text, size});
   }
-  bool end_object() override { return close(); }
-  bool start_array(size_t) override { return open(Value(Value::List{})); }
-  bool end_array() override { return close(); }
-  bool parse_error(size_t position, const std::string&,
-                   const nlohmann::detail::exception&) override {
-    failure = cat("not valid JSON at byte ", position);
-    return false;
+  bool Key(const char* text, size_t size, bool) {
+    keys_.emplace_back(text, size);
+    return is_utf8(keys_.back());
   }
+  bool StartObject() { return ++depth_ <= kDepthLimit; }
+  bool StartArray() { return ++depth_ <= kDepthLimit; }
+  bool EndObject(size_t count) {
+    Value::Map members;
+    members.reserve(count);
+    for (size_t i = 0; i < count; ++i)
+      members.emplace_back(std::move(keys_[keys_.size() - count + i]),
+                           std::move(open_[open_.size() - count + i]));
+    keys_.resize(keys_.size() - count);
+    return close(count, Value(std::move(members)));
+  }
+  bool EndArray(size_t count) {
+    auto first = std::make_move_iterator(open_.end() - static_cast<ptrdiff_t>(count));
+    return close(count, Value(Value::List(first, std::make_move_iterator(open_.end()))));
+  }
+
+  bool too_deep() const { return depth_ > kDepthLimit; }
+  Value take() { return std::move(open_.back()); }
 
  private:
   bool put(Value value) {
-    if (open_.empty()) {
-      root = std::move(value);
-    } else if (auto* members = open_.back().map()) {
-      members->emplace_back(std::move(keys_.back()), std::move(value));
-    } else {
-      std::get<Value::List>(open_.back().data).push_back(std::move(value));
-    }
-    return true;
-  }
-  bool open(Value value) {
-    if (open_.size() >= kDepthLimit) {
-      failure = cat("nested deeper than ", kDepthLimit, " levels");
-      return false;
-    }
     open_.push_back(std::move(value));
-    keys_.emplace_back();
     return true;
   }
-  bool close() {
-    Value done = std::move(open_.back());
-    open_.pop_back();
-    keys_.pop_back();
-    return put(std::move(done));
+  bool close(size_t count, Value whole) {
+    --depth_;
+    open_.resize(open_.size() - count);
+    return put(std::move(whole));
   }
 
-  std::vector<Value> open_;
-  std::vector<std::string> keys_;  // the key that waits for its value, per open container
+  std::vector<Value> open_;        // whose list or object has not ended yet
+  std::vector<std::string> keys_;  // of those of them that have one
+  int depth_ = 0;
 };
 
-// Writes the text straight from the tree: a document of nlohmann's between the two took most of the
-// time of a submission. What needs care, nlohmann still writes.
+// U+FFFD in place of each byte that is not UTF-8.
+std::string with_replacements(std::string_view text) {
+  std::string out;
+  for (size_t bad; (bad = find_not_utf8(text)) != std::string_view::npos;
+       text.remove_prefix(bad + 1))
+    out.append(text.substr(0, bad)).append("\xEF\xBF\xBD");
+  return out.append(text);
+}
+
+// Writes the text straight from the tree: a document of a library's between the two took most of
+// the time of a submission. What needs care, the library still writes.
 class Writer {
  public:
   explicit Writer(int indent) : indent_(indent) {}
@@ -100,7 +114,11 @@ class Writer {
   void write_scalar(std::monostate) { out_ += "null"; }
   void write_scalar(bool value) { out_ += value ? "true" : "false"; }
   void write_scalar(int64_t value) { out_ += std::to_string(value); }
-  void write_scalar(double value) { out_ += nlohmann::json(value).dump(); }
+  void write_scalar(double value) {
+    rapidjson::StringBuffer buffer;
+    rapidjson::Writer<rapidjson::StringBuffer>(buffer).Double(value);
+    out_.append(buffer.GetString(), buffer.GetSize());
+  }
   void write_scalar(const std::string& text) { write_string(text); }
 
   void write_string(const std::string& text) {
@@ -109,7 +127,11 @@ class Writer {
     if (plain) {
       (out_ += '"').append(text) += '"';
     } else {
-      out_ += nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+      std::string sound = with_replacements(text);
+      rapidjson::StringBuffer buffer;
+      rapidjson::Writer<rapidjson::StringBuffer>(buffer).String(
+          sound.data(), static_cast<rapidjson::SizeType>(sound.size()));
+      out_.append(buffer.GetString(), buffer.GetSize());
     }
   }
 
@@ -140,10 +162,17 @@ class Writer {
 }  // namespace
 
 Result<Value> parse_json(std::string_view text) {
+  constexpr unsigned kFlags = rapidjson::kParseIterativeFlag | rapidjson::kParseFullPrecisionFlag;
   Builder builder;
-  if (nlohmann::json::sax_parse(text.begin(), text.end(), &builder)) return std::move(builder.root);
-  if (builder.failure.empty()) builder.failure = "not valid JSON";
-  return error(Code::kInvalid, builder.failure);
+  rapidjson::Reader reader;
+  rapidjson::MemoryStream stream(text.data(), text.size());
+  rapidjson::ParseResult result = reader.Parse<kFlags>(stream, builder);
+  if (builder.too_deep())
+    return error(Code::kInvalid, cat("nested deeper than ", kDepthLimit, " levels"));
+  // The library takes a byte 0 for the end.
+  if (result && stream.Tell() == text.size()) return builder.take();
+  size_t at = std::min(result ? stream.Tell() : result.Offset(), find_not_utf8(text));
+  return error(Code::kInvalid, cat("not valid JSON at byte ", at + 1));
 }
 
 std::string to_json(const Value& value, int indent) {

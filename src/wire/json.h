@@ -1,5 +1,5 @@
 #pragma once
-// JSON text to and from Value trees. Only this folder's .cc files know nlohmann and yaml-cpp.
+// JSON text to and from Value trees. Only this folder's .cc files know RapidJSON and yaml-cpp.
 
 #include <string>
 #include <string_view>

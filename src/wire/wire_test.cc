@@ -104,6 +104,52 @@ TEST(Wire, YamlStringsThatLookLikeOtherThingsStayStrings) {
   }
 }
 
+TEST(Wire, JsonIsReadAndWrittenExactly) {
+  struct Case {
+    std::string_view text, again;  // what is written of it; empty: the same
+  };
+  for (const Case& row : std::initializer_list<Case>{
+           {"null", ""},
+           {"[true,false,[],{}]", ""},
+           {"9223372036854775807", ""},
+           {"-9223372036854775808", ""},
+           {"9223372036854775808", "9223372036854776000.0"},  // beyond what integers hold here
+           {"0.1", ""},
+           {"1.0", ""},
+           {"1.7976931348623157e308", ""},
+           {R"("ü \u00fc \ud83d\ude80 \" \\ \n \u0000")", R"("ü ü 🚀 \" \\ \n \u0000")"},
+           {R"({"b":1,"a":{"b":[1,2]}})", ""},  // keys keep their order
+           {" [ 1 , 2 ] ", "[1,2]"},
+       }) {
+    auto value = wire::parse_json(row.text);
+    ASSERT_TRUE(value.ok()) << row.text;
+    EXPECT_EQ(wire::to_json(*value), row.again.empty() ? row.text : row.again);
+  }
+  EXPECT_EQ(wire::to_json(Value("a\xFF"
+                                "b\xC3")),
+            "\"a\uFFFDb\uFFFD\"");
+  using namespace std::string_view_literals;
+  for (const auto& [text, byte] :
+       std::initializer_list<std::pair<std::string_view, int>>{{"", 1},
+                                                               {"{", 2},
+                                                               {"[1,]", 4},
+                                                               {"[1] x", 5},
+                                                               {"1\0"sv, 2},
+                                                               {"[01]", 3},
+                                                               {"1e999", 1},
+                                                               {"NaN", 1},
+                                                               {"\"\x01\"", 2},
+                                                               {"\"\xFF\"", 2},
+                                                               {"\"\\udc00\"", 9},
+                                                               {"\"\\ud800x\"", 2},
+                                                               {"'a'", 1},
+                                                               {"[1 /* no */]", 4}}) {
+    auto value = wire::parse_json(text);
+    ASSERT_FALSE(value.ok()) << text;
+    EXPECT_EQ(value.error().text(), cat("not valid JSON at byte ", byte)) << text;
+  }
+}
+
 TEST(Wire, DepthIsBounded) {
   std::string deep(10'000, '[');
   EXPECT_FALSE(wire::parse_json(deep).ok());

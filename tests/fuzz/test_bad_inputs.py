@@ -25,7 +25,7 @@ LEAST_KINDS = 80
 # Long enough for what, where and what to do; nobody reads more.
 LONGEST = 360
 # Traces of a program that did not expect the input.
-LEAKED = re.compile(r"exception|std::|terminate|nlohmann|yaml-cpp|Beast|boost|\.cc:\d", re.I)
+LEAKED = re.compile(r"exception|std::|terminate|rapidjson|yaml-cpp|Beast|boost|\.cc:\d", re.I)
 _program = ""
 
 

@@ -40,7 +40,7 @@ LAYERS = {
 THIRD_PARTY = {
     "boost/": ("src/net/loop.cc", "src/net/http1.cc", "src/net/websocket_session.cc",
                "src/net/tls_context.", "src/net/tls_tunnel.cc"),
-    "nlohmann/": ("src/wire/json.cc",),
+    "rapidjson/": ("src/wire/json.cc",),
     "yaml-cpp/": ("src/wire/yaml.cc",),
     "archive.h": ("src/archive/archive.cc",),
     "archive_entry.h": ("src/archive/archive.cc",),
