@@ -62,8 +62,20 @@ Status ReadyNetworks::start(const std::set<std::string>& live) {
     if (!live.contains(container)) forget(container);
   std::lock_guard lock(mutex_);
   for (const std::string& project : files_in(folder_ + "/ready"))
-    for (const std::string& name : files_in(ready_folder(project))) ready_[project].insert(name);
+    for (const std::string& name : files_in(ready_folder(project))) load(project, name);
   return Ok;
+}
+
+void ReadyNetworks::load(const std::string& project, const std::string& name) {
+  std::string path = cat(ready_folder(project), "/", name);
+  auto note = read_file(path);
+  // What a crash cut off in the middle of its writing names nothing.
+  if (note.ok() && note->starts_with(name + " ")) {
+    ready_[project].insert(name);
+    return;
+  }
+  std::error_code failure;
+  fs::remove(path, failure);
 }
 
 bool ReadyNetworks::take(const std::string& project, const std::string& container) {
@@ -138,7 +150,7 @@ bool ReadyNetworks::make_one(const std::string& project) {
   // On disk first: what is known of after a crash is not left behind.
   std::string folder = ready_folder(project);
   Status noted = make_directories(folder, 0700);
-  if (noted.ok()) noted = append_file(cat(folder, "/", name), cat(name, " ", *address, "\n"));
+  if (noted.ok()) noted = write_file(cat(folder, "/", name), cat(name, " ", *address, "\n"));
   if (!noted.ok()) log::warn(noted.error().text());
   std::lock_guard lock(mutex_);
   if (noted.ok()) ready_[project].insert(name);

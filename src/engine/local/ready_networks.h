@@ -46,6 +46,7 @@ class ReadyNetworks {
  private:
   std::string ready_folder(const std::string& project) const;
   std::string used_path(const std::string& container) const;
+  void load(const std::string& project, const std::string& name);
   void work();
   bool make_one(const std::string& project);
 
