@@ -3,7 +3,7 @@
 
 The engine is simulated and its one device is held, so every job waits: what is measured is HTTP,
 validation, the brain, the planner and the store. The queue grows from round to round, to more than
-5,000. Beside it, in turns: one thread that commits the same rows to a store of its own on the same
+5,000; then the same with 100,000 in the queue. Beside it, in turns: one thread that commits the same rows to a store of its own on the same
 disk, eight jobs a commit, as a perfect group commit would (bench/submit.cc does both).
 """
 
@@ -18,6 +18,7 @@ import bench
 
 GOAL = 8000  # jobs in a second
 GOAL_P99_MS = 20
+GOAL_LONG = 0.8  # of that rate with 100,000 in the queue
 
 
 def main():
@@ -28,15 +29,21 @@ def main():
         done = subprocess.run([folder / "bench/bench_submit", server.socket, server.folder],
                               check=True, stdout=subprocess.PIPE, text=True)
     rows = [line.split() for line in done.stdout.splitlines()]
-    ours, floor, post, get = ([float(number) for what, number in rows if what == name]
-                              for name in ("submit", "store", "post", "get"))
-    bench.table("jobs/s", {"submissions": ours, "commits of 8 jobs each": floor})
+    ours, floor, post, get, long, long_post, long_get = (
+        [float(number) for what, number in rows if what == name]
+        for name in ("submit", "store", "post", "get", "long-submit", "long-post", "long-get"))
+    bench.table("jobs/s", {"submissions": ours, "with 100,000 in the queue": long,
+                           "commits of 8 jobs each": floor})
     print("by round, as the queue grows: " + " ".join(f"{rate:.0f}" for rate in ours))
-    bench.table("99 of 100 answers within ms", {"submissions": post, "reads of a job": get})
+    bench.table("99 of 100 answers within ms",
+                {"submissions": post, "reads of a job": get,
+                 "submissions, 100,000 queued": long_post, "reads, 100,000 queued": long_get})
     value = statistics.median(ours)
-    in_time = max(statistics.median(post), statistics.median(get)) <= GOAL_P99_MS
-    bench.finish("submit", value, "jobs/s", f">= {GOAL}, p99 <= {GOAL_P99_MS} ms",
-                 statistics.median(floor), value >= GOAL and in_time)
+    slowest = max(statistics.median(times) for times in (post, get, long_post, long_get))
+    steady = statistics.median(long) >= GOAL_LONG * value
+    bench.finish("submit", value, "jobs/s",
+                 f">= {GOAL}, {GOAL_LONG} of it with 100,000 queued, p99 <= {GOAL_P99_MS} ms",
+                 statistics.median(floor), value >= GOAL and steady and slowest <= GOAL_P99_MS)
 
 
 if __name__ == "__main__":
