@@ -50,6 +50,10 @@ std::string Bundles::state_folder(const std::string& container) const {
   return cat(folders_.state, kRuntime, kNamespace, "/", container);
 }
 
+bool Bundles::awaits_start(const std::string& container) const {
+  return exists(runc_folder(container) + "/exec.fifo");  // libcontainer removes it with the start
+}
+
 std::string Bundles::runc_folder(const std::string& container) const {
   return cat(folders_.runc, "/", kNamespace, "/", container);
 }

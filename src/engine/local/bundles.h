@@ -30,6 +30,8 @@ class Bundles {
   bool is_stale(const std::string& container) const;
   // Ends its shim and its processes and removes the rest; for what no task stands for.
   Status clear(const std::string& container, const Cgroup& cgroup) const;
+  // Whether runc's init still waits for the word to begin the program, or was never given it.
+  bool awaits_start(const std::string& container) const;
   // The socket of a shim that is gone: one that was killed has left it.
   void remove_socket(const std::string& container) const;
 

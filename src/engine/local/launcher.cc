@@ -330,24 +330,30 @@ std::string Launcher::ready_path(const std::string& container) const {
   return machine_.state_folder(container) + "/ready";
 }
 
+// Stopped without having been started: what was to become the program died with containerd. A start
+// that is killed between its word to runc's init and the answer makes that one end with 1.
+bool Launcher::never_ran(const TaskInfo& task) const {
+  if (task.state != TaskState::kStopped) return false;
+  bool cut_off = task.exit_code == 1 && machine_.bundles.awaits_start(task.container);
+  return cut_off || !exists(ready_path(task.container));
+}
+
 Result<bool> Launcher::resume(const std::string& container) {
-  auto state = [&]() -> Result<TaskState> {
+  auto look = [&]() -> Result<TaskInfo> {
     auto info = machine_.client.task(container);
-    if (info.ok()) return info->state;
-    if (info.error().code == Code::kNotFound) return TaskState::kUnknown;
-    return std::move(info).error();
+    bool gone = !info.ok() && info.error().code == Code::kNotFound;
+    return gone ? TaskInfo{.container = container} : std::move(info);
   };
-  TRY(TaskState before, state());
-  if (before == TaskState::kUnknown) return false;
-  // Stopped without having been started: what was to become the program died with containerd.
-  bool may_have_run = before != TaskState::kCreated && before != TaskState::kStopped;
-  if (!may_have_run && !exists(ready_path(container))) return false;
-  if (before != TaskState::kCreated) return true;
+  TRY(TaskInfo before, look());
+  if (before.state == TaskState::kUnknown || never_ran(before)) return false;
+  if (before.state != TaskState::kCreated) return true;
+  if (!exists(ready_path(container))) return false;
   auto started = machine_.client.start(container);
   if (started.ok()) return true;
   // The start that was cut off may have gone through meanwhile.
-  TRY(TaskState after, state());
-  return after != TaskState::kUnknown && after != TaskState::kCreated;
+  TRY(TaskInfo after, look());
+  bool begun = after.state != TaskState::kUnknown && after.state != TaskState::kCreated;
+  return begun && !never_ran(after);
 }
 
 Status Launcher::wipe(const std::string& container, const std::string& project) {

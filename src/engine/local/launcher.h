@@ -61,6 +61,7 @@ class Launcher {
   Result<Stdio> make_stdio(const engine::Launch& launch, const std::string& container) const;
   Status end_task(const std::string& container);
   std::string ready_path(const std::string& container) const;
+  bool never_ran(const TaskInfo& task) const;
   Status run(const engine::Launch& launch, const TaskPtr& task, const std::vector<Mount>& rootfs,
              const std::string& host_name);
 

@@ -1,6 +1,7 @@
 // What goes wrong around containers: the daemon dies, its shims die or hang, the log cannot be
 // written. The containers run on, and each end is told once.
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -255,18 +256,37 @@ void create_like(const Containerd& client, const std::string& model, const engin
   ASSERT_TRUE(created.ok()) << created.error().text();
 }
 
+// As when `runc start` is killed between its word to the container's first process, which waits to
+// become the program, and the answer: that process finds nobody to answer to.
+void cut_start_off(const Containerd& client, const std::string& container,
+                   const std::string& fifo) {
+  auto info = client.task(container);
+  ASSERT_TRUE(info.ok());
+  auto waiting = static_cast<pid_t>(info->pid);
+  ASSERT_EQ(::kill(waiting, SIGSTOP), 0);
+  Fd word(::open(fifo.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  ASSERT_TRUE(word) << fifo;
+  word.reset();
+  ASSERT_EQ(::kill(waiting, SIGCONT), 0);
+  while (info.ok() && info->state != TaskState::kStopped) info = client.task(container);
+  ASSERT_TRUE(info.ok());
+  EXPECT_EQ(info->exit_code, 1);
+}
+
 TEST_F(Faults, AStartThatWasCutOffAtItsLastStepGoesOn) {
   Launch model = fixture_->script({"model", 1}, "trap 'exit 3' TERM; sleep 3600 & wait");
   stage_->run_until_started(model);
   fixture_->stop_engine();
-  engine::TaskRef ready{"ready", 1}, unready{"unready", 1};
-  for (const engine::TaskRef& ref : {ready, unready}) {
+  engine::TaskRef ready{"ready", 1}, unready{"unready", 1}, cut{"cut", 1};
+  for (const engine::TaskRef& ref : {ready, unready, cut}) {
     std::string state = options_.data_folder + "/engine/state/";
     std::filesystem::copy(state + container_id(model.ref), state + container_id(ref));
     ASSERT_TRUE(create_netns(cat(options_.data_folder, "/engine/net/ns/", container_id(ref))).ok());
     ASSERT_NO_FATAL_FAILURE(create_like(daemon().client(), container_id(model.ref), ref));
   }
   std::filesystem::remove(options_.data_folder + "/engine/state/unready.1/ready");
+  ASSERT_NO_FATAL_FAILURE(cut_start_off(daemon().client(), "cut.1",
+                                        options_.run_folder + "/runc/tessera/cut.1/exec.fifo"));
 
   stage_->restart();
   auto running = engine().list();
@@ -276,6 +296,7 @@ TEST_F(Faults, AStartThatWasCutOffAtItsLastStepGoesOn) {
     if (one.started) tasks.insert(one.ref.task);
   EXPECT_EQ(tasks, (std::set<std::string>{"model", "ready"}));
   EXPECT_FALSE(daemon().client().container("unready.1").ok());
+  EXPECT_FALSE(daemon().client().container("cut.1").ok()) << "it never ran";
   auto info = daemon().client().task("ready.1");
   ASSERT_TRUE(info.ok());
   EXPECT_EQ(info->state, TaskState::kRunning);
