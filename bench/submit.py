@@ -3,7 +3,8 @@
 
 The engine is simulated and its one device is held, so every job waits: what is measured is HTTP,
 validation, the brain, the planner and the store. The queue grows from round to round, to more than
-5,000; then the same with 100,000 in the queue. Beside it, in turns: one thread that commits the same rows to a store of its own on the same
+5,000; then the same with 100,000 in the queue. Beside it, in turns: one thread that commits the
+same rows to a store of its own on the same
 disk, eight jobs a commit, as a perfect group commit would (bench/submit.cc does both).
 """
 
