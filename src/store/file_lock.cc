@@ -1,21 +1,52 @@
 #include "store/file_lock.h"
 
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <sys/file.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <filesystem>
 
+#include "base/clock.h"
 #include "base/text.h"
 
 namespace tessera::store {
 
 namespace {
 
-Error held_by_another(const std::string& path, const std::string& lock) {
+// What a server that was killed was just starting has its lock until it is another program: a
+// moment, and some more on a machine under load.
+constexpr Millis kHandOver{10'000};
+constexpr int kHandOverPollMs = 10;
+
+std::string holder_of(const std::string& lock) {
   auto holder = read_file(lock, 64);
-  std::string process = holder.ok() ? std::string(trim(*holder)) : std::string();
+  return holder.ok() ? std::string(trim(*holder)) : std::string();
+}
+
+bool is_gone(const std::string& process) {
+  auto pid = to_int(process);
+  return pid && *pid > 0 && ::kill(static_cast<pid_t>(*pid), 0) != 0 && errno == ESRCH;
+}
+
+// With errno when it does not.
+bool take(int fd, const std::string& lock) {
+  int64_t limit = monotonic_ns() + kHandOver.value * 1'000'000;
+  while (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    int why = errno;
+    if (why != EWOULDBLOCK || !is_gone(holder_of(lock)) || monotonic_ns() > limit) {
+      errno = why;
+      return false;
+    }
+    ::poll(nullptr, 0, kHandOverPollMs);
+  }
+  return true;
+}
+
+Error held_by_another(const std::string& path, const std::string& lock) {
+  std::string process = holder_of(lock);
   std::string folder = std::filesystem::path(path).parent_path().string();
   return error(Code::kConflict,
                cat("data folder ", folder.empty() ? "." : folder, " is in use by another server",
@@ -31,7 +62,7 @@ Result<Fd> lock_beside(const std::string& path) {
   std::string lock = path + ".lock";
   Fd fd(::open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (!fd) return errno_error(cat("create ", lock));
-  if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
+  if (!take(fd.get(), lock)) {
     if (errno == EWOULDBLOCK) return held_by_another(path, lock);
     return errno_error(cat("lock ", lock));
   }

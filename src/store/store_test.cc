@@ -10,6 +10,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "base/file.h"
 #include "base/text.h"
@@ -310,6 +311,30 @@ TEST(StoreFile, AnotherProgramCannotMeddle) {
   ASSERT_EQ(sqlite3_open(folder.file().c_str(), &other), SQLITE_OK);
   EXPECT_EQ(sqlite3_exec(other, "SELECT * FROM documents", nullptr, nullptr, nullptr), SQLITE_BUSY);
   sqlite3_close(other);
+}
+
+// A killed server's child has its descriptors until it is another program (found by a storm of
+// kills): whoever starts the next server right away need not know of it.
+TEST(StoreFile, ALockThatADyingServerHandedDownIsWaitedFor) {
+  Folder folder;
+  int word[2];
+  ASSERT_EQ(::pipe(word), 0);
+  pid_t server = ::fork();
+  if (server == 0) {
+    auto store = open_file(folder.file());
+    if (::fork() == 0) {
+      char none;
+      ::close(word[1]);
+      ::_exit(static_cast<int>(::read(word[0], &none, 1)));
+    }
+    ::_exit(store.ok() ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(server, &status, 0), server);
+  ASSERT_EQ(status, 0);
+  ::close(word[0]);
+  std::jthread release([&] { ::close(word[1]); });
+  EXPECT_NE(open_or_fail(folder.file()), nullptr);
 }
 
 TEST(StoreFile, ANewerSchemaIsRefusedAndLeftAlone) {
