@@ -26,6 +26,7 @@ std::vector<Command> commands(std::vector<Command> more) {
       events_command(),
       top_command(),
       usage_command(),
+      simulate_command(),
       nodes_command(),
       cordon_command(),
       uncordon_command(),

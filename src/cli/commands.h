@@ -35,6 +35,7 @@ Command uncordon_command();
 // top.cc, usage.cc
 Command top_command();
 Command usage_command();
+Command simulate_command();
 // login.cc, accounts.cc
 Command login_command();
 Command context_ls_command();

@@ -30,8 +30,9 @@ LAYERS = {
     "store": "base",
     "monitor": "accel wire api base",
     "client": "net wire api base",
+    "simulate": "core wire api base",
     "server": "core accel engine net store wire api base",
-    "cli": "client core archive wire api base",
+    "cli": "simulate client core archive wire api base",
     "apps": "server cli client monitor accel/providers accel/nvidia engine/local engine/sim wire "
             "api base",
 }

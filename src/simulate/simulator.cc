@@ -1,0 +1,270 @@
+#include "simulate/simulator.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/check.h"
+#include "base/text.h"
+#include "core/sched/durations/hazard.h"
+#include "core/snapshot.h"
+#include "core/step.h"
+
+namespace tessera::simulate {
+
+const std::vector<Policy>& policies() {
+  using sched::Packing;
+  static const std::vector<Policy> kPolicies = {
+      {"pack", {Packing::kPack}, Order::kSubmission},
+      {"spread", {Packing::kSpread}, Order::kSubmission},
+      {"shortest", {Packing::kPack}, Order::kShortest},
+      {"learnt", {Packing::kPack}, Order::kLearnt},
+  };
+  return kPolicies;
+}
+
+namespace {
+
+// Any: only differences count.
+constexpr Instant kBeginning{1'000'000'000'000};
+
+int64_t accelerators_of(const Submission& job) {
+  sched::Demand demand = sched::demand_of(job.resources);
+  return std::max<int64_t>(demand.devices * job.replicas, 1);
+}
+
+// Learns how long jobs run from those that ended.
+class Learner {
+ public:
+  sched::Log index(const Submission& job) { return durations_.gittins(pools(job), 0); }
+  void ran(const Submission& job) {
+    auto of = pools(job);
+    durations_.ended(of, durations_.reached(of, 0, job.runs.value));
+  }
+
+ private:
+  sched::Durations::Pools pools(const Submission& job) {
+    int64_t size = accelerators_of(job);
+    return {durations_.pool("all"), durations_.pool(cat("size ", size)),
+            durations_.pool(cat("project ", job.project, " size ", size))};
+  }
+  sched::Durations durations_;
+};
+
+class Run {
+ public:
+  Run(const Workload& workload, const Policy& policy, uint64_t seed)
+      : workload_(workload), policy_(policy), rng_(seed) {
+    for (const Machine& machine : workload.machines) add(machine);
+    std::set<std::string> projects;
+    for (const auto& [name, quota] : workload.projects) projects.insert(name);
+    for (const Submission& job : workload.jobs) projects.insert(job.project);
+    for (const std::string& name : projects) {
+      api::Project project;
+      project.metadata.name = name;
+      auto quota = workload.projects.find(name);
+      if (quota != workload.projects.end()) project.spec.quota = quota->second;
+      step(core::CreateProject{project});
+    }
+    outcome_.fates.resize(workload.jobs.size());
+    for (size_t i = 0; i < workload.jobs.size(); ++i) outcome_.fates[i].job = &workload.jobs[i];
+  }
+
+  Outcome go(const std::function<void(size_t)>& progress) {
+    size_t next = 0;
+    while (true) {
+      settle();
+      bool more = next < workload_.jobs.size();
+      if (!more && ends_.empty()) break;  // what still waits will wait for ever
+      Instant arrival = more ? kBeginning + workload_.jobs[next].at : Instant{INT64_MAX};
+      Instant end = ends_.empty() ? Instant{INT64_MAX} : ends_.begin()->first;
+      now_ = std::min(arrival, end);
+      while (!ends_.empty() && ends_.begin()->first == now_) finish_first();
+      for (; next < workload_.jobs.size() && kBeginning + workload_.jobs[next].at == now_; ++next)
+        submit(next);
+      progress(next);
+    }
+    return std::move(outcome_);
+  }
+
+ private:
+  struct Running {
+    std::string task;
+    int64_t attempt = 0;
+    auto operator<=>(const Running&) const = default;
+  };
+
+  // What only a fault of the simulator could make fail.
+  void step(const core::Command& command) { CHECK(core::step(state_, command, now_).ok()); }
+
+  void add(const Machine& machine) {
+    api::Node node;
+    node.metadata.name = machine.name;
+    node.status.ready = true;
+    node.status.cpus = machine.cpus;
+    node.status.memory = machine.memory;
+    step(core::ObserveNode{node});
+    core::ObserveAccelerators seen{machine.name, {}};
+    for (int64_t i = 0; i < machine.accelerators; ++i) {
+      api::Accelerator device;
+      device.metadata.name = cat(machine.name, "/", i);
+      device.status.node = machine.name;
+      device.status.model = machine.model;
+      device.status.index = i;
+      device.status.memory = machine.accelerator_memory;
+      seen.accelerators.push_back(std::move(device));
+    }
+    step(seen);
+    outcome_.capacity.value += machine.accelerators * 1000;
+  }
+
+  void submit(size_t at) {
+    const Submission& given = workload_.jobs[at];
+    api::Job job;
+    job.metadata.name = given.name;
+    job.metadata.project = given.project;
+    job.metadata.uid = cat(at);
+    job.spec.image = "simulated";
+    job.spec.resources = given.resources;
+    job.spec.replicas = given.replicas;
+    job.spec.priority = given.priority;
+    job.spec.requeue = true;
+    Status taken = core::step(state_, core::CreateJob{job}, now_);
+    if (!taken.ok()) {
+      ++outcome_.refused[taken.error().message];
+      return;
+    }
+    position_[core::object_key(given.project, given.name)] = at;
+    ++waiting_[given.project];
+  }
+
+  size_t position(const api::Task& task) const {
+    return position_.at(core::object_key(task.project, task.job));
+  }
+
+  // Carries out what the state asks of an engine, and plans, until nothing more happens now.
+  void settle() {
+    bool planned = false;
+    do {
+      carry_out();
+      if (!state_.plan_needed) break;
+      sched::Snapshot snapshot = core::make_snapshot(state_, now_);
+      put_in_order(snapshot.queue);
+      sched::Plan plan = sched::plan(snapshot, policy_.placement, rng_);
+      core::apply_plan(state_, plan, now_);
+      state_.plan_needed = false;
+      planned = true;
+    } while (!state_.changes.effects.empty());
+    state_.changes = {};
+    if (planned) sample();
+  }
+
+  void carry_out() {
+    while (!state_.changes.effects.empty()) {
+      std::vector<core::Effect> effects = std::move(state_.changes.effects);
+      state_.changes.effects.clear();
+      for (const core::Effect& effect : effects) {
+        step(core::EffectDone{effect.id});
+        Running which{effect.task, effect.attempt};
+        if (effect.what == core::Effect::What::kEnsure) start(which);
+        if (effect.what == core::Effect::What::kStop) stop(which);
+      }
+    }
+  }
+
+  void start(const Running& which) {
+    auto task = state_.tasks.find(which.task);
+    if (task == state_.tasks.end() || task->second.attempt != which.attempt) return;
+    size_t at = position(task->second);
+    Fate& fate = outcome_.fates[at];
+    if (task->second.index == 0) {
+      fate.started = now_ - kBeginning;
+      --waiting_[fate.job->project];
+    }
+    Instant end = now_ + fate.job->runs;
+    ends_.emplace(end, which);
+    ends_of_[which] = end;
+    step(core::TaskStarted{which.task, which.attempt});
+  }
+
+  void stop(const Running& which) {
+    auto end = ends_of_.find(which);
+    if (end == ends_of_.end()) return;
+    ends_.erase({end->second, which});
+    ends_of_.erase(end);
+    const api::Task& task = state_.tasks.at(which.task);
+    if (task.index == 0) ++waiting_[task.project];
+    constexpr int64_t kTerminated = 128 + 15;
+    step(core::TaskExited{.task = which.task, .attempt = which.attempt, .exit_code = kTerminated});
+  }
+
+  void finish_first() {
+    Running which = ends_.begin()->second;
+    ends_.erase(ends_.begin());
+    ends_of_.erase(which);
+    const api::Task& task = state_.tasks.at(which.task);
+    std::string key = core::object_key(task.project, task.job);
+    Fate& fate = outcome_.fates[position(task)];
+    step(core::TaskExited{.task = which.task, .attempt = which.attempt});
+    if (!api::is_terminal(state_.jobs.at(key).status.phase)) return;  // others of the gang run
+    fate.ended = now_ - kBeginning;
+    learner_.ran(*fate.job);
+    step(core::DeleteJob{fate.job->project, fate.job->name});
+    position_.erase(key);
+  }
+
+  void put_in_order(std::vector<sched::RequestPtr>& queue) {
+    if (policy_.order == Order::kSubmission || queue.size() < 2) return;
+    using Key = std::pair<int64_t, sched::Log>;  // priority first
+    std::vector<std::pair<Key, sched::RequestPtr>> keyed;
+    for (sched::RequestPtr& request : queue) {
+      const Submission& job = workload_.jobs[position_.at(request->job)];
+      sched::Log key = sched::log_of(accelerators_of(job));
+      if (policy_.order == Order::kShortest)
+        key = key + sched::log_of(job.runs.value);
+      else
+        key = key - learner_.index(job);
+      keyed.push_back({{-job.priority, key}, std::move(request)});
+    }
+    std::stable_sort(keyed.begin(), keyed.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::transform(keyed.begin(), keyed.end(), queue.begin(),
+                   [](auto& entry) { return std::move(entry.second); });
+  }
+
+  void sample() {
+    Sample sample{.at = now_ - kBeginning};
+    for (const auto& [project, count] : waiting_) {
+      sample.waiting += count;
+      if (count > 0) sample.waiting_of[project] = count;
+    }
+    sched::Snapshot snapshot = core::make_snapshot(state_, now_);
+    for (const auto& [name, project] : snapshot.projects) sample.used += project.held;
+    for (const sched::NodeView& node : snapshot.nodes) {
+      auto idle = std::count_if(node.devices.begin(), node.devices.end(),
+                                [](const sched::Device& device) { return device.idle(); });
+      if (idle < static_cast<int64_t>(node.devices.size())) sample.fragmented += idle;
+    }
+    outcome_.samples.push_back(std::move(sample));
+  }
+
+  const Workload& workload_;
+  const Policy& policy_;
+  Rng rng_;
+  Instant now_ = kBeginning;
+  core::State state_;
+  Learner learner_;
+  Outcome outcome_;
+  std::map<std::string, size_t> position_;  // in the workload, by key
+  std::map<std::string, int64_t> waiting_;  // jobs, by project
+  std::set<std::pair<Instant, Running>> ends_;
+  std::map<Running, Instant> ends_of_;
+};
+
+}  // namespace
+
+Outcome run(const Workload& workload, const Policy& policy, uint64_t seed,
+            const std::function<void(size_t)>& progress) {
+  return Run(workload, policy, seed).go(progress);
+}
+
+}  // namespace tessera::simulate
