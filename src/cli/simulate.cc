@@ -9,6 +9,7 @@
 #include "cli/flag_values.h"
 #include "cli/simulate_report.h"
 #include "cli/table.h"
+#include "simulate/scenario.h"
 #include "wire/json.h"
 
 namespace tessera::cli {
@@ -172,7 +173,21 @@ std::string json_of(const std::vector<Simulated>& runs) {
   return cat(wire::to_json(Value(std::move(all)), 2), "\n");
 }
 
+// Prints what happens; an error when it is not what the file expects.
+Result<int> play_scenario(Context& context, const std::string& path) {
+  TRY(std::string text, read_file(path));
+  auto scenario = simulate::parse_scenario(text);
+  if (!scenario.ok()) return std::move(scenario).error().in(path);
+  std::vector<std::string> happened = simulate::play(*scenario);
+  for (const std::string& line : happened) context.console.print(cat(line, "\n"));
+  if (Status same = simulate::compare(*scenario, happened); !same.ok())
+    return std::move(same).error().in(path);
+  return 0;
+}
+
 Result<int> run_simulation(Context& context, const Args& args) {
+  if (args.operands.size() == 1 && args.operands.front().ends_with(".scn"))
+    return play_scenario(context, args.operands.front());
   TRY(std::vector<simulate::Policy> chosen, parse_policies(args.text("policy", "pack")));
   TRY(int64_t seed, parse_integer(args.text("seed", "1")));
   TRY(Workload workload, read_workload(context.console, args));
@@ -181,7 +196,7 @@ Result<int> run_simulation(Context& context, const Args& args) {
     Progress progress(context.console, policy.name, workload.jobs.size());
     runs.push_back({policy.name,
                     simulate::run(workload, policy, static_cast<uint64_t>(seed),
-                                  [&](size_t done) { progress.at(done); }),
+                                  {.progress = [&](size_t done) { progress.at(done); }}),
                     {}});
     runs.back().summary = simulate::summarise(runs.back().outcome);
   }
@@ -208,7 +223,8 @@ Command simulate_command() {
           "Alibaba openb, Muri, Philly and Lingjun traces, or `sacct -P` of Slurm; what a file is "
           "shows in its first line. Jobs go through the server's own rules under a clock that "
           "does not wait. Policies: pack and spread as the server's --packing, shortest (as if "
-          "running times were known) and learnt (from the jobs that ended).",
+          "running times were known) and learnt (from the jobs that ended). A FILE.scn alone is a "
+          "scenario: what happens in it is printed and compared with what it expects.",
       .flags = {{"policy", 0, "LIST", "Policies to set side by side; pack else.", {}},
                 {"add-nodes", 0, "WHAT", "More machines, like 2x8xH100.", {}, true},
                 {"set", 0, "WHAT", "Another quota: project/NAME.quota.max=16.", {}, true},

@@ -52,8 +52,8 @@ class Learner {
 
 class Run {
  public:
-  Run(const Workload& workload, const Policy& policy, uint64_t seed)
-      : workload_(workload), policy_(policy), rng_(seed) {
+  Run(const Workload& workload, const Policy& policy, uint64_t seed, const Watch& watch)
+      : workload_(workload), policy_(policy), rng_(seed), watch_(watch) {
     for (const Machine& machine : workload.machines) add(machine);
     std::set<std::string> projects;
     for (const auto& [name, quota] : workload.projects) projects.insert(name);
@@ -69,19 +69,24 @@ class Run {
     for (size_t i = 0; i < workload.jobs.size(); ++i) outcome_.fates[i].job = &workload.jobs[i];
   }
 
-  Outcome go(const std::function<void(size_t)>& progress) {
-    size_t next = 0;
+  Outcome go() {
+    size_t next_job = 0, next_happening = 0;
+    const auto& jobs = workload_.jobs;
+    const auto& happenings = workload_.happenings;
+    constexpr Instant kNever{INT64_MAX};
+    auto due = [&](const auto& list, size_t at) {
+      return at < list.size() ? kBeginning + list[at].at : kNever;
+    };
     while (true) {
       settle();
-      bool more = next < workload_.jobs.size();
-      if (!more && ends_.empty()) break;  // what still waits will wait for ever
-      Instant arrival = more ? kBeginning + workload_.jobs[next].at : Instant{INT64_MAX};
-      Instant end = ends_.empty() ? Instant{INT64_MAX} : ends_.begin()->first;
-      now_ = std::min(arrival, end);
+      now_ = std::min({due(jobs, next_job), due(happenings, next_happening),
+                       ends_.empty() ? kNever : ends_.begin()->first});
+      if (now_ == kNever) break;  // what still waits will wait for ever
       while (!ends_.empty() && ends_.begin()->first == now_) finish_first();
-      for (; next < workload_.jobs.size() && kBeginning + workload_.jobs[next].at == now_; ++next)
-        submit(next);
-      progress(next);
+      for (; due(happenings, next_happening) == now_; ++next_happening)
+        happen(happenings[next_happening]);
+      for (; due(jobs, next_job) == now_; ++next_job) submit(next_job);
+      if (watch_.progress) watch_.progress(next_job);
     }
     return std::move(outcome_);
   }
@@ -141,6 +146,59 @@ class Run {
     return position_.at(core::object_key(task.project, task.job));
   }
 
+  void happen(const Happening& one) {
+    using What = Happening::What;
+    if (one.what == What::kStop) {
+      auto [project, name] = std::pair(one.target.substr(0, one.target.find('/')),
+                                       one.target.substr(one.target.find('/') + 1));
+      // Of a job that is over nothing is left to stop.
+      if (state_.jobs.contains(one.target)) step(core::StopJob{project, name, {}, {}, {}});
+    } else if (one.what == What::kFence || one.what == What::kHeal) {
+      set_health(one.target,
+                 one.what == What::kFence ? api::Health::kFenced : api::Health::kHealthy);
+    } else {
+      api::Node node = state_.nodes.at(one.target);
+      node.spec.unschedulable = one.what == What::kCordon;
+      step(core::ReplaceNode{node});
+    }
+  }
+
+  void set_health(const std::string& device, api::Health health) {
+    core::ObserveAccelerators seen{state_.accelerators.at(device).status.node, {}};
+    for (const auto& [name, known] : state_.accelerators) {
+      if (known.status.node != seen.node) continue;
+      seen.accelerators.push_back(known);
+      if (name == device) seen.accelerators.back().status.health = health;
+    }
+    step(seen);
+  }
+
+  void note(std::string_view job, std::string_view what) {
+    outcome_.log.push_back(cat(format_duration(now_ - kBeginning), " ", job, " ", what));
+  }
+
+  void log(const sched::Plan& plan) {
+    if (!watch_.log) return;
+    for (const sched::Decision& decision : plan.decisions) {
+      std::string where;
+      for (const sched::Assignment& task : decision.tasks) {
+        std::vector<std::string> shares;
+        for (const api::Allocation& share : task.allocations) {
+          std::string index = cat(state_.accelerators.at(share.accelerator).status.index);
+          shares.push_back(share.exclusive ? index
+                                           : cat(index, ":", format_memory(share.memory), "/",
+                                                 share.compute.value, "%"));
+        }
+        where += cat(" ", task.node, "[", join(shares, ","), "]");
+      }
+      note(decision.job, cat("starts on", where));
+      reasons_.erase(decision.job);
+    }
+    for (const sched::Wait& wait : plan.waits)
+      if (std::string& told = reasons_[wait.request->job]; told != *wait.message)
+        note(wait.request->job, told = *wait.message);
+  }
+
   // Carries out what the state asks of an engine, and plans, until nothing more happens now.
   void settle() {
     bool planned = false;
@@ -150,6 +208,7 @@ class Run {
       sched::Snapshot snapshot = core::make_snapshot(state_, now_);
       put_in_order(snapshot.queue);
       sched::Plan plan = sched::plan(snapshot, policy_.placement, rng_);
+      log(plan);
       core::apply_plan(state_, plan, now_);
       state_.plan_needed = false;
       planned = true;
@@ -192,7 +251,10 @@ class Run {
     ends_.erase({end->second, which});
     ends_of_.erase(end);
     const api::Task& task = state_.tasks.at(which.task);
-    if (task.index == 0) ++waiting_[task.project];
+    if (task.index == 0) {
+      ++waiting_[task.project];
+      if (watch_.log) note(core::object_key(task.project, task.job), "is stopped");
+    }
     constexpr int64_t kTerminated = 128 + 15;
     step(core::TaskExited{.task = which.task, .attempt = which.attempt, .exit_code = kTerminated});
   }
@@ -207,6 +269,7 @@ class Run {
     step(core::TaskExited{.task = which.task, .attempt = which.attempt});
     if (!api::is_terminal(state_.jobs.at(key).status.phase)) return;  // others of the gang run
     fate.ended = now_ - kBeginning;
+    if (watch_.log) note(key, "ends");
     learner_.ran(*fate.job);
     step(core::DeleteJob{fate.job->project, fate.job->name});
     position_.erase(key);
@@ -250,6 +313,8 @@ class Run {
   const Workload& workload_;
   const Policy& policy_;
   Rng rng_;
+  const Watch& watch_;
+  std::map<std::string, std::string> reasons_;  // why jobs wait, as last told
   Instant now_ = kBeginning;
   core::State state_;
   Learner learner_;
@@ -262,9 +327,8 @@ class Run {
 
 }  // namespace
 
-Outcome run(const Workload& workload, const Policy& policy, uint64_t seed,
-            const std::function<void(size_t)>& progress) {
-  return Run(workload, policy, seed).go(progress);
+Outcome run(const Workload& workload, const Policy& policy, uint64_t seed, const Watch& watch) {
+  return Run(workload, policy, seed, watch).go();
 }
 
 }  // namespace tessera::simulate

@@ -45,11 +45,15 @@ struct Outcome {
   std::vector<Sample> samples;
   MilliGpu capacity;
   std::map<std::string, int64_t> refused;  // why jobs were not accepted, and how many
+  std::vector<std::string> log;            // decisions, news of why jobs wait, ends; if asked for
 };
 
-// `progress` is told how many of the jobs have been submitted. The same workload, policy and seed
-// give the same outcome.
-Outcome run(const Workload& workload, const Policy& policy, uint64_t seed,
-            const std::function<void(size_t)>& progress);
+struct Watch {
+  std::function<void(size_t)> progress;  // told how many of the jobs have been submitted
+  bool log = false;
+};
+
+// The same workload, policy and seed give the same outcome.
+Outcome run(const Workload& workload, const Policy& policy, uint64_t seed, const Watch& watch);
 
 }  // namespace tessera::simulate

@@ -31,10 +31,19 @@ struct Submission {
   int64_t priority = 0;
 };
 
+// What an admin or a fault does meanwhile.
+struct Happening {
+  enum class What { kCordon, kUncordon, kFence, kHeal, kStop };
+  Millis at;
+  What what = What::kCordon;
+  std::string target;  // a machine, a device ("machine/0"), a job ("project/name")
+};
+
 struct Workload {
   std::vector<Machine> machines;
   std::map<std::string, api::Quota> projects;  // of those that jobs name the ones with a quota
   std::vector<Submission> jobs;                // by time
+  std::vector<Happening> happenings;           // by time
 };
 
 // Adds what a file has. Its kind is seen from its first line: YAML as in docs/simulate.md, a list
