@@ -7,6 +7,9 @@ install(PROGRAMS scripts/clear-server scripts/find-leaks scripts/make-image
   DESTINATION share/tessera)
 install(FILES README.md CHANGELOG.md DESTINATION share/doc/tessera)
 install(FILES LICENSE DESTINATION share/doc/tessera RENAME copyright)
+# Reports of `tessera simulate` carry dygraphs, whose licence wants to go with it.
+install(FILES /usr/share/doc/libjs-dygraphs/copyright DESTINATION share/doc/tessera
+  RENAME copyright.dygraphs)
 install(DIRECTORY docs DESTINATION share/doc/tessera)
 
 # What runs containers, by the names that scripts/packages has; the libraries are found by
