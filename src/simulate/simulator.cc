@@ -120,6 +120,7 @@ class Run {
     }
     step(seen);
     outcome_.capacity.value += machine.accelerators * 1000;
+    devices_of_.emplace(machine.name, machine.accelerators);
   }
 
   void submit(size_t at) {
@@ -300,13 +301,19 @@ class Run {
       sample.waiting += count;
       if (count > 0) sample.waiting_of[project] = count;
     }
-    sched::Snapshot snapshot = core::make_snapshot(state_, now_);
-    for (const auto& [name, project] : snapshot.projects) sample.used += project.held;
-    for (const sched::NodeView& node : snapshot.nodes) {
-      auto idle = std::count_if(node.devices.begin(), node.devices.end(),
-                                [](const sched::Device& device) { return device.idle(); });
-      if (idle < static_cast<int64_t>(node.devices.size())) sample.fragmented += idle;
+    std::map<std::string_view, std::set<std::string_view>> held;  // devices, by machine
+    for (const std::string& id : state_.holding) {
+      const api::Task& task = state_.tasks.at(id);
+      const Submission& job = workload_.jobs[position(task)];
+      if (job.resources.gpus)
+        sample.used += *job.resources.gpus;
+      else
+        sample.used.value += static_cast<int64_t>(task.allocations.size()) * 1000;
+      for (const api::Allocation& share : task.allocations)
+        held[task.node].insert(share.accelerator);
     }
+    for (const auto& [machine, devices] : held)
+      sample.fragmented += devices_of_.find(machine)->second - static_cast<int64_t>(devices.size());
     outcome_.samples.push_back(std::move(sample));
   }
 
@@ -317,6 +324,7 @@ class Run {
   std::map<std::string, std::string> reasons_;  // why jobs wait, as last told
   Instant now_ = kBeginning;
   core::State state_;
+  std::map<std::string, int64_t, std::less<>> devices_of_;  // by machine
   Learner learner_;
   Outcome outcome_;
   std::map<std::string, size_t> position_;  // in the workload, by key
