@@ -73,14 +73,44 @@ std::vector<cli::Flag> server_flags() {
        .many = true},
       {.name = "packing",
        .value = "POLICY",
-       .doc = "pack fills nodes one after the other, spread evens them out.",
-       .choices = {"pack", "spread"}},
+       .doc =
+           "fragmentation (the default) leaves the fewest accelerators useless for the jobs that "
+           "usually come, pack fills nodes one after the other, spread evens them out.",
+       .choices = {"fragmentation", "pack", "spread"}},
+      {.name = "preempt-after",
+       .value = "TIME",
+       .doc = "What has run for less gives way to no job of higher priority; 5m when not given."},
+      {.name = "preempt-most",
+       .value = "N",
+       .doc = "Most tasks that are on their way out at a time because they give way; 64 when not "
+              "given, 0: none ever."},
       {.name = "nvml", .value = "PATH", .doc = "NVML library; libnvidia-ml.so.1 when not given."},
       {.name = "log-level",
        .value = "LEVEL",
        .doc = "How much to log.",
        .choices = {"debug", "info", "warn", "error"}},
   };
+}
+
+sched::Placement placement_of(std::string_view word) {
+  if (word == "pack") return sched::Placement::kPack;
+  if (word == "spread") return sched::Placement::kSpread;
+  return sched::Placement::kFragmentation;
+}
+
+Result<sched::Policy> read_policy(const cli::Args& args) {
+  sched::Policy policy;
+  policy.placement = placement_of(args.text("packing"));
+  if (args.has("preempt-after")) {
+    TRY(policy.preempt_after, parse_duration(args.text("preempt-after")).in("--preempt-after"));
+  }
+  if (args.has("preempt-most")) {
+    std::optional<int64_t> most = to_int(args.text("preempt-most"));
+    if (!most || *most < 0)
+      return error(Code::kInvalid, "is no number of tasks", "--preempt-most", "0 or more");
+    policy.preempt_most = *most;
+  }
+  return policy;
 }
 
 std::string folder_of(const std::string& path) {
@@ -194,9 +224,7 @@ Result<int> serve(cli::Context&, const cli::Args& args) {
   TRY(options.socket_mode, socket_mode(args.text("socket-group"), args.has("socket-users")));
   TRY_STATUS(read_tls_flags(args, options));
   options.openapi = wire::to_json(wire::openapi_document(TESSERA_VERSION));
-  options.policy.packing =
-      args.text("packing", "pack") == "spread" ? sched::Packing::kSpread : sched::Packing::kPack;
-  options.seed = static_cast<uint64_t>(wall_now().ms);
+  TRY(options.policy, read_policy(args));
   TRY_STATUS(make_directories(data, 0711));
   TRY_STATUS(make_directories(folder_of(socket), 0711));
 

@@ -188,16 +188,15 @@ Result<int> play_scenario(Context& context, const std::string& path) {
 Result<int> run_simulation(Context& context, const Args& args) {
   if (args.operands.size() == 1 && args.operands.front().ends_with(".scn"))
     return play_scenario(context, args.operands.front());
-  TRY(std::vector<simulate::Policy> chosen, parse_policies(args.text("policy", "pack")));
-  TRY(int64_t seed, parse_integer(args.text("seed", "1")));
+  TRY(std::vector<simulate::Policy> chosen, parse_policies(args.text("policy", "fragmentation")));
   TRY(Workload workload, read_workload(context.console, args));
   std::vector<Simulated> runs;
   for (const simulate::Policy& policy : chosen) {
     Progress progress(context.console, policy.name, workload.jobs.size());
-    runs.push_back({policy.name,
-                    simulate::run(workload, policy, static_cast<uint64_t>(seed),
-                                  {.progress = [&](size_t done) { progress.at(done); }}),
-                    {}});
+    runs.push_back(
+        {policy.name,
+         simulate::run(workload, policy, {.progress = [&](size_t done) { progress.at(done); }}),
+         {}});
     runs.back().summary = simulate::summarise(runs.back().outcome);
   }
   for (const auto& [why, count] : runs.front().outcome.refused)
@@ -222,13 +221,13 @@ Command simulate_command() {
           "The files describe machines, projects and jobs: YAML (docs/simulate.md), CSV of the "
           "Alibaba openb, Muri, Philly and Lingjun traces, or `sacct -P` of Slurm; what a file is "
           "shows in its first line. Jobs go through the server's own rules under a clock that "
-          "does not wait. Policies: pack and spread as the server's --packing, shortest (as if "
-          "running times were known) and learnt (from the jobs that ended). A FILE.scn alone is a "
-          "scenario: what happens in it is printed and compared with what it expects.",
-      .flags = {{"policy", 0, "LIST", "Policies to set side by side; pack else.", {}},
+          "does not wait. Policies: fragmentation, pack and spread as the server's --packing, "
+          "shortest (as if running times were known) and learnt (from the jobs that ended). A "
+          "FILE.scn alone is a scenario: what happens in it is printed and compared with what it "
+          "expects.",
+      .flags = {{"policy", 0, "LIST", "Policies to set side by side; fragmentation else.", {}},
                 {"add-nodes", 0, "WHAT", "More machines, like 2x8xH100.", {}, true},
                 {"set", 0, "WHAT", "Another quota: project/NAME.quota.max=16.", {}, true},
-                {"seed", 0, "NUMBER", "Of what the planner leaves to chance; 1 else.", {}},
                 {"report", 0, "FILE", "Also writes an HTML page with plots.", {}},
                 {"output", 'o', "FORMAT", "How to print.", {"table", "json", "csv"}}},
       .run = run_simulation,

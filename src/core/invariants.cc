@@ -121,7 +121,7 @@ void check_job(const State& state, const std::string& key, const api::Job& job, 
     notes.push_back(cat(key, " runs ", holding, " tasks, but at most ", *job.spec.array->parallel,
                         " are allowed at a time"));
   check_waits(state, key, job, holding > 0, notes);
-  if (queued != state.queue_key.contains(key))
+  if (queued != state.planner.queue.contains(key))
     notes.push_back(cat(key, " and the queue do not agree"));
   if (!state.projects.contains(job.metadata.project))
     notes.push_back(cat(key, " is in a project that does not exist"));

@@ -3,98 +3,95 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "core/step_internal.h"
 
 namespace tessera::core {
 
 namespace {
 
-std::vector<sched::NodeView> node_views(const State& state) {
-  std::vector<sched::NodeView> views;
-  for (const auto& [name, node] : state.nodes) {
-    sched::NodeView view;
-    view.name = name;
-    view.open = node.status.ready && !node.spec.unschedulable;
-    if (!node.status.ready)
-      view.closed_reason = cat("is not ready: ", node.status.message);
-    else if (node.spec.unschedulable)
-      view.closed_reason = "is cordoned";
-    view.cpus = view.cpus_free = node.status.cpus;
-    view.memory = view.memory_free = node.status.memory;
-    views.push_back(std::move(view));
-  }
-  return views;
+sched::NodeView node_view(const api::Node& node) {
+  sched::NodeView view;
+  view.name = node.metadata.name;
+  view.open = node.status.ready && !node.spec.unschedulable;
+  if (!node.status.ready)
+    view.closed_reason = cat("is not ready: ", node.status.message);
+  else if (node.spec.unschedulable)
+    view.closed_reason = "is cordoned";
+  view.cpus = view.cpus_free = node.status.cpus;
+  view.memory = view.memory_free = node.status.memory;
+  return view;
 }
 
-sched::NodeView* find_node(std::vector<sched::NodeView>& nodes, const std::string& name) {
-  auto found = std::lower_bound(
-      nodes.begin(), nodes.end(), name,
-      [](const sched::NodeView& n, const std::string& key) { return n.name < key; });
-  return found != nodes.end() && found->name == name ? &*found : nullptr;
-}
-
-void add_devices(const State& state, std::vector<sched::NodeView>& nodes) {
+// The nodes with these names, by name; those that do not exist are left out.
+std::vector<sched::NodeView> node_views(const State& state, const std::set<std::string>& names) {
+  std::map<std::string_view, sched::NodeView> views;
+  for (const std::string& name : names)
+    if (auto node = state.nodes.find(name); node != state.nodes.end())
+      views.emplace(node->first, node_view(node->second));
   for (const auto& [uuid, device] : state.accelerators) {
-    sched::NodeView* node = find_node(nodes, device.status.node);
-    if (!node) continue;
-    node->devices.push_back({.uuid = uuid,
-                             .index = device.status.index,
-                             .vendor = device.status.vendor,
-                             .model = device.status.model,
-                             .memory = device.status.memory,
-                             .healthy = device.status.health == api::Health::kHealthy});
+    auto node = views.find(device.status.node);
+    if (node == views.end()) continue;
+    node->second.devices.push_back({.uuid = uuid,
+                                    .index = device.status.index,
+                                    .vendor = device.status.vendor,
+                                    .model = device.status.model,
+                                    .memory = device.status.memory,
+                                    .healthy = device.status.health == api::Health::kHealthy});
   }
-  for (sched::NodeView& node : nodes)
-    std::sort(node.devices.begin(), node.devices.end(),
-              [](const sched::Device& a, const sched::Device& b) {
-                return std::pair(a.index, std::string_view(a.uuid)) <
-                       std::pair(b.index, std::string_view(b.uuid));
-              });
-}
-
-// Usage is always the sum of what tasks hold, never counted on its own.
-void add_usage(const State& state, sched::Snapshot& snapshot) {
-  for (const std::string& id : state.holding) {
-    const api::Task& task = state.tasks.at(id);
-    const api::Job& job = state.jobs.at(object_key(task.project, task.job));
-    std::optional<MilliGpu> fraction = sched::demand_of(job.spec.resources).fraction;
-    snapshot.projects[task.project].held += MilliGpu{static_cast<int64_t>(task.allocations.size()) *
-                                                     (fraction ? fraction->value : 1000)};
-    sched::NodeView* node = find_node(snapshot.nodes, task.node);
-    if (!node) continue;
-    node->cpus_free -= task.cpus;
-    node->memory_free -= task.memory;
-    for (const api::Allocation& share : task.allocations) {
-      auto device =
-          std::find_if(node->devices.begin(), node->devices.end(),
-                       [&](const sched::Device& d) { return d.uuid == share.accelerator; });
-      if (device == node->devices.end()) continue;
-      if (share.exclusive) {
-        device->exclusive = true;
-      } else {
-        device->memory_held += share.memory;
-        device->compute_held += share.compute;
-        device->project = task.project;
-      }
-    }
+  std::vector<sched::NodeView> out;
+  for (auto& [name, view] : views) {
+    std::ranges::sort(view.devices, {}, [](const sched::Device& device) {
+      return std::pair(device.index, std::string_view(device.uuid));
+    });
+    out.push_back(std::move(view));
   }
+  return out;
 }
 
 }  // namespace
 
 sched::Snapshot make_snapshot(const State& state, Instant now) {
-  sched::Snapshot snapshot;
-  snapshot.now = now;
-  snapshot.nodes = node_views(state);
-  add_devices(state, snapshot.nodes);
-  for (const auto& [name, project] : state.projects)
-    snapshot.projects[name].max = project.spec.quota.max;
-  add_usage(state, snapshot);
-  snapshot.queue.reserve(state.queue.size());
-  for (const auto& [key, request] : state.queue) snapshot.queue.push_back(request);
-  return snapshot;
+  return state.planner.snapshot(now);
 }
 
-void apply_plan(State& state, const sched::Plan& plan, Instant now) {
+void refresh_planner(State& state) {
+  if (state.stale_nodes.empty()) return;
+  bool known = std::ranges::all_of(
+      node_views(state, state.stale_nodes),
+      [&](const sched::NodeView& view) { return state.planner.replace_node(view); });
+  if (!known) {
+    for (const auto& [name, node] : state.nodes) state.stale_nodes.insert(name);
+    state.planner.set_nodes(node_views(state, state.stale_nodes));
+  }
+  state.stale_nodes.clear();
+}
+
+void note_arrival(State& state, const api::Job& job) {
+  state.planner.arrived(sched::demand_of(job.spec.resources),
+                        static_cast<int64_t>(api::task_indices(job.spec).size()));
+}
+
+namespace {
+
+// Sent back to the queue: by its stop signal and with its grace, so that it can save its work.
+void evict(State& state, const sched::Eviction& eviction, Instant now) {
+  api::Task& task = state.tasks.at(eviction.task);
+  const api::Job& job = state.jobs.at(eviction.job);
+  std::string message = cat("gave way to job ", eviction.beneficiary, ", which has priority");
+  emit_event(state, kJobKind, job.metadata, true, "Preempted",
+             cat(task_words(job, task), " ", message), now);
+  ++task.requeues;
+  stop_task(state, job, task,
+            {.intent = api::StopIntent::kRequeue,
+             .reason = api::Reason::kPreempted,
+             .message = std::move(message)},
+            now);
+}
+
+}  // namespace
+
+void apply_plan(State& state, const sched::LinePlan& plan, Instant now) {
+  for (const sched::Eviction& eviction : plan.evictions) evict(state, eviction, now);
   for (const sched::Decision& decision : plan.decisions) {
     const api::Job& job = state.jobs.at(decision.job);
     std::set<std::string> nodes;

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "core/dependencies.h"
+#include "core/snapshot.h"
 #include "core/status.h"
 
 namespace tessera::core {
@@ -59,11 +60,33 @@ std::optional<Instant> deadline_of(const api::Task& task) {
   return std::nullopt;
 }
 
+void hold(State& state, const api::Task& task) {
+  const api::Job& job = state.jobs.at(object_key(task.project, task.job));
+  state.holding.insert(task.id);
+  state.planner.hold({.assignment = {task.id, task.node, task.allocations, task.cpus, task.memory},
+                      .job = object_key(task.project, task.job),
+                      .project = task.project,
+                      .charge = sched::charge_of(sched::demand_of(job.spec.resources)),
+                      .end = task.stopAt,
+                      .limit = job.spec.maxRuntime,
+                      .priority = job.spec.priority,
+                      .gang = !job.spec.array,
+                      .preemptible = job.spec.requeue,
+                      .stopping = task.phase == Phase::kStopping,
+                      .grace = job.spec.stopGrace,
+                      .since = task.startTime});
+}
+
+void let_go(State& state, const std::string& task) {
+  state.holding.erase(task);
+  state.planner.release(task);
+}
+
 void index_task(State& state, const api::Task& task) {
   if (api::holds_devices(task.phase))
-    state.holding.insert(task.id);
+    hold(state, task);
   else
-    state.holding.erase(task.id);
+    let_go(state, task.id);
   state.task_timers.set(task.id, deadline_of(task));
 }
 
@@ -107,6 +130,8 @@ sched::RequestPtr request_of(const State& state, const std::string& key, const a
   request->project = job.metadata.project;
   request->demand = sched::demand_of(job.spec.resources);
   request->blocked = why_blocked(state, job);
+  request->priority = job.spec.priority;
+  request->limit = job.spec.maxRuntime;
   if (job.spec.array)
     add_array(*request, *job.spec.array, tasks);
   else
@@ -137,20 +162,16 @@ void index_singleton(State& state, const std::string& key, const api::Job& job) 
 
 void index_job(State& state, const std::string& key, const api::Job& job) {
   index_singleton(state, key, job);
-  if (auto known = state.queue_key.find(key); known != state.queue_key.end()) {
-    state.queue.erase(known->second);
-    state.queue_key.erase(known);
-  }
   // Of those that are over, which may be very many, no task waits.
-  if (!api::is_terminal(job.status.phase)) {
-    std::vector<const api::Task*> tasks = tasks_of(std::as_const(state), job);
-    bool queued = std::any_of(tasks.begin(), tasks.end(),
-                              [](const api::Task* t) { return t->phase == Phase::kQueued; });
-    if (queued) {
-      State::QueueKey entry{-job.spec.priority, tasks[0]->submission, key};
-      state.queue.emplace(entry, request_of(state, key, job, tasks));
-      state.queue_key.emplace(key, entry);
-    }
+  std::vector<const api::Task*> tasks;
+  if (!api::is_terminal(job.status.phase)) tasks = tasks_of(std::as_const(state), job);
+  bool queued =
+      std::ranges::any_of(tasks, [](const api::Task* t) { return t->phase == Phase::kQueued; });
+  if (queued) {
+    state.planner.queue.put({-job.spec.priority, tasks[0]->submission, key},
+                            request_of(state, key, job, tasks));
+  } else {
+    state.planner.queue.erase(key);
   }
   std::optional<Instant> removal;
   if (api::is_terminal(job.status.phase) && job.spec.removeAfter && job.status.endTime)
@@ -181,15 +202,18 @@ void touch(State& state, api::Task& task) {
 }
 
 void touch(State& state, api::Project& project) {
+  state.planner.set_project(project.metadata.name, project.spec.quota.max);
   touch_object(state, project, kProjectKind);
 }
 void touch(State& state, api::Secret& secret) {
   touch_object(state, secret, kSecretKind);
 }
 void touch(State& state, api::Node& node) {
+  state.stale_nodes.insert(node.metadata.name);
   touch_object(state, node, kNodeKind);
 }
 void touch(State& state, api::Accelerator& accelerator) {
+  state.stale_nodes.insert(accelerator.status.node);
   touch_object(state, accelerator, kAcceleratorKind);
 }
 void touch(State& state, api::User& user) {
@@ -205,14 +229,11 @@ void erase_job(State& state, const std::string& key) {
   for (int64_t index : api::task_indices(job.spec)) {
     std::string id = task_id(job, index);
     state.task_timers.set(id, std::nullopt);
-    state.holding.erase(id);
+    let_go(state, id);
     erase(state, state.tasks, kTaskKind, id);
     emit_effect(state, {.what = Effect::What::kRemoveLogs, .task = id});
   }
-  if (auto known = state.queue_key.find(key); known != state.queue_key.end()) {
-    state.queue.erase(known->second);
-    state.queue_key.erase(known);
-  }
+  state.planner.queue.erase(key);
   state.job_timers.set(key, std::nullopt);
   erase(state, state.jobs, kJobKind, key);
   state.plan_needed = true;
@@ -303,8 +324,7 @@ std::optional<Instant> next_deadline(const State& state) {
 }
 
 void rebuild(State& state) {
-  state.queue.clear();
-  state.queue_key.clear();
+  state.planner = {};
   state.holding.clear();
   state.dependents.clear();
   state.singletons.clear();
@@ -312,6 +332,10 @@ void rebuild(State& state) {
   state.task_timers = {};
   state.job_timers = {};
   state.meters = {};
+  for (const auto& [name, project] : state.projects)
+    state.planner.set_project(name, project.spec.quota.max);
+  for (const auto& [name, node] : state.nodes) state.stale_nodes.insert(name);
+  refresh_planner(state);
   for (const auto& [id, task] : state.tasks) index_task(state, task);
   for (const std::string& id : state.holding) {
     const api::Task& task = state.tasks.at(id);
@@ -322,6 +346,7 @@ void rebuild(State& state) {
   for (const auto& [key, job] : state.jobs) {
     await_dependencies(state, key, job);
     index_job(state, key, job);
+    note_arrival(state, job);
   }
   state.changes = {};
   state.plan_needed = true;

@@ -12,7 +12,7 @@
 
 #include "core/command.h"
 #include "core/lifecycle.h"
-#include "core/sched/plan.h"
+#include "core/sched/planner.h"
 #include "core/usage.h"
 
 namespace tessera::core {
@@ -71,17 +71,10 @@ struct State {
   int64_t last_event = 0;
 
   // Derived from the facts; rebuild() makes them anew.
-  struct QueueKey {  // the order of the queue
-    int64_t minus_priority = 0;
-    int64_t submission = 0;
-    std::string job;
-    auto operator<=>(const QueueKey&) const = default;
-  };
-  // Jobs with a queued task, each as the planner sees it: made when the job changes, so that a plan
-  // costs a long queue no more than a pointer for each.
-  std::map<QueueKey, sched::RequestPtr> queue;
-  std::map<std::string, QueueKey> queue_key;
-  std::set<std::string> holding;  // tasks that hold devices
+  // What the planner knows: nodes, what tasks hold of them, and the jobs with a queued task.
+  sched::Planner planner;
+  std::set<std::string> stale_nodes;  // of which the planner has yet to hear, see snapshot.h
+  std::set<std::string> holding;      // tasks that hold devices
   // Jobs that wait for another one (spec.dependsOn), by the uid of that one.
   std::map<std::string, std::set<std::string>> dependents;
   // Jobs that are not over, by project and spec.singleton, in the order of submission: only the

@@ -1,6 +1,7 @@
 #include "core/step.h"
 
 #include "core/dependencies.h"
+#include "core/snapshot.h"
 #include "core/step_internal.h"
 
 namespace tessera::core {
@@ -8,6 +9,7 @@ namespace tessera::core {
 Status step(State& state, const Command& command, Instant now) {
   Status done = std::visit([&](const auto& one) { return apply(state, one, now); }, command);
   settle_dependents(state, now);
+  refresh_planner(state);
   state.meters.settle(now, state.changes.usage);
   return done;
 }

@@ -6,6 +6,7 @@
 #include "api/codec.h"
 #include "api/validate.h"
 #include "core/dependencies.h"
+#include "core/snapshot.h"
 #include "core/status.h"
 #include "core/step_internal.h"
 
@@ -22,7 +23,7 @@ Status apply(State& state, const CreateJob& command, Instant now) {
   if (state.jobs.contains(key))
     return error(Code::kAlreadyExists, cat("there already is a job ", quoted(wanted.metadata.name)),
                  "metadata.name", "choose another name, or delete the old job first");
-  if (static_cast<int64_t>(state.queue.size() + state.holding.size()) >= kActiveJobLimit)
+  if (static_cast<int64_t>(state.planner.queue.size() + state.holding.size()) >= kActiveJobLimit)
     return error(Code::kExhausted, cat("the queue is full: ", kActiveJobLimit, " jobs wait or run"),
                  {}, "try again when some have ended");
 
@@ -50,6 +51,7 @@ Status apply(State& state, const CreateJob& command, Instant now) {
     state.changes.touched[kTaskKind].insert(task->id);
     state.task_timers.set(task->id, task->notBefore);
   }
+  note_arrival(state, kept);
   refresh_status(state, kept);
   await_dependencies(state, key, kept);
   follow_dependencies(state, kept, now);

@@ -71,6 +71,7 @@ Status apply(State& state, const DeleteProject& command, Instant) {
                  cat("project ", quoted(command.name), " still has jobs or secrets"), {},
                  "delete them first");
   erase(state, state.projects, kProjectKind, command.name);
+  state.planner.erase_project(command.name);
   return Ok;
 }
 
@@ -192,6 +193,7 @@ Status apply(State& state, const ObserveAccelerators& command, Instant now) {
       emit_event(state, kAcceleratorKind, device.metadata, true, "Removed", "the device is gone",
                  now);
       erase(state, state.accelerators, kAcceleratorKind, uuid);
+      state.stale_nodes.insert(command.node);
       state.plan_needed = true;
     }
   }

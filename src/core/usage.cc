@@ -4,7 +4,7 @@
 
 #include "api/envelope.h"
 #include "base/text.h"
-#include "core/sched/plan.h"
+#include "core/sched/demand.h"
 
 namespace tessera::core {
 

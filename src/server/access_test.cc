@@ -32,8 +32,7 @@ class AccessTest : public testing::Test {
                           .listen = {{"127.0.0.1", 0}},
                           .tls_names = {},
                           .openapi = "{}",
-                          .policy = {},
-                          .seed = 1};
+                          .policy = {}};
     server_ =
         std::make_unique<Server>(std::move(options), std::make_unique<engine::SimEngine>(world_),
                                  std::vector<std::unique_ptr<accel::Provider>>{});

@@ -9,10 +9,8 @@
 namespace tessera::server {
 
 Brain::Brain(store::Store& store, SecretBox secrets, View& view, sched::Policy policy,
-             uint64_t seed, Release release)
-    : control_(store, std::move(secrets), policy, seed),
-      view_(view),
-      release_(std::move(release)) {}
+             Release release)
+    : control_(store, std::move(secrets), policy), view_(view), release_(std::move(release)) {}
 
 Brain::~Brain() {
   stop();
@@ -102,8 +100,8 @@ void Brain::ask(Question question) {
       return;
     }
   }
-  question(error(Code::kUnavailable, cat(kQuestionLimit, " questions to the store wait already"),
-                 {}, "try again in a moment"));
+  question(error(Code::kUnavailable, cat(kQuestionLimit, " questions wait already"), {},
+                 "try again in a moment"));
 }
 
 void Brain::answer_questions() {
@@ -111,9 +109,13 @@ void Brain::answer_questions() {
   asked_.clear();
 }
 
-std::shared_ptr<const sched::Snapshot> Brain::snapshot() const {
-  std::lock_guard lock(mutex_);
-  return snapshot_;
+void Brain::explain(std::string job, ExplainReply reply) {
+  ask([job = std::move(job), reply = std::move(reply)](Result<Control*> control) {
+    if (control.ok())
+      reply((*control)->explain(job, wall_now()));
+    else
+      reply(std::move(control).error());
+  });
 }
 
 std::string Brain::trouble() const {
@@ -198,7 +200,6 @@ void Brain::finish(TickResult result, std::vector<Item>& items) {
     std::lock_guard lock(mutex_);
     if (!trouble_.empty()) log::info("the store takes changes again");
     trouble_.clear();
-    snapshot_ = control_.snapshot();
     deadline_ = control_.next_deadline();
   }
   for (size_t i = 0; i < items.size(); ++i)

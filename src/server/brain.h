@@ -16,7 +16,8 @@ namespace tessera::server {
 // the disk stands still; more would only make the wait longer. Observations are never refused:
 // there are never more than containers.
 inline constexpr size_t kInboxLimit = 4096;
-// Questions to the store that may wait at once; each takes milliseconds of the brain's.
+// Questions to the store and the planner that may wait at once; each takes milliseconds of the
+// brain's.
 inline constexpr size_t kQuestionLimit = 16;
 // Commands of one tick: large enough to share one fsync among many, small enough for even latency.
 inline constexpr size_t kTickLimit = 512;
@@ -32,8 +33,7 @@ class Brain {
   using Release = std::function<void(std::vector<Order> orders)>;
 
   // `release` gets the orders of each committed tick, on the brain's thread; it must not block.
-  Brain(store::Store& store, SecretBox secrets, View& view, sched::Policy policy, uint64_t seed,
-        Release release);
+  Brain(store::Store& store, SecretBox secrets, View& view, sched::Policy policy, Release release);
   ~Brain();
 
   // Loads the store and publishes it. Then reconcile with what the engine runs and start().
@@ -55,9 +55,9 @@ class Brain {
   using UsageReply = std::function<void(Result<core::UsageSums> sums)>;
   void read_usage(store::UsageQuery query, Instant now, UsageReply reply);
 
-  // The planner's last snapshot, for explanations.
-  std::shared_ptr<const sched::Snapshot> snapshot() const;
-  const sched::Policy& policy() const { return control_.policy(); }
+  // Why a job waits, as the planner sees it now.
+  using ExplainReply = std::function<void(Result<sched::Explanation> told)>;
+  void explain(std::string job, ExplainReply reply);
   // Why new work is not taken now; empty when it is.
   std::string trouble() const;
 
@@ -90,7 +90,6 @@ class Brain {
   std::deque<Question> questions_;
   bool stopping_ = false;
   std::string trouble_;
-  std::shared_ptr<const sched::Snapshot> snapshot_ = std::make_shared<sched::Snapshot>();
   std::optional<Instant> deadline_;
 };
 

@@ -140,40 +140,45 @@ void Control::note_attempt(const Inbound& inbound, const Result<std::string>& re
 }
 
 void Control::plan(Instant now) {
-  state_.plan_needed = false;
-  auto snapshot = std::make_shared<sched::Snapshot>(core::make_snapshot(state_, now));
-  sched::Plan decided =
-      sched::plan(*snapshot, policy_, rng_.fork(static_cast<uint64_t>(state_.version)));
-  snapshot_ = snapshot;
+  sched::LinePlan decided = state_.planner.plan(policy_, now);
   core::apply_plan(state_, decided, now);
   state_.plan_needed = false;  // what the plan itself changed needs no other one
-
-  note_waits(decided.waits);
+  note_waits(decided);
 }
 
-void Control::note_waits(const std::vector<sched::Wait>& waits) {
-  // By the address of the request, which lives as long as an entry here names it: a string for each
-  // job of a long queue, hashed at each plan, would cost more than the plan.
-  ++plans_;
-  for (const sched::Wait& wait : waits) {
-    // Of an array a part may have been placed: what still waits is another request by now.
-    WaitText& known = waits_[wait.request->gang ? wait.request : queued(wait.request->job)];
-    if (!known.text || *known.text != *wait.message) waits_changed_.insert(wait.request->job);
-    known = {wait.message, plans_};
+// Looks only at what is new: the plan names lines of jobs, and most jobs of a long queue wait for
+// the same as they did before.
+void Control::note_waits(const sched::LinePlan& plan) {
+  waits_changed_.merge(state_.planner.queue.take_moved());
+  std::map<std::string, Text> before = std::exchange(job_waits_, {});
+  for (const sched::Wait& wait : plan.waits) {
+    auto known = before.extract(wait.request->job);
+    if (known.empty() || *known.mapped() != *wait.message) waits_changed_.insert(wait.request->job);
+    job_waits_.emplace(wait.request->job, wait.message);
   }
-  if (waits_.size() > waits.size())
-    std::erase_if(waits_, [&](const auto& entry) { return entry.second.plan != plans_; });
+  for (const auto& [job, text] : before) waits_changed_.insert(job);
+
+  auto lines_before = std::exchange(line_waits_, {});
+  const sched::Queue::Lines& lines = state_.planner.queue.lines();
+  for (const sched::LineWait& line : plan.lines) {
+    auto known = lines_before.find(line.shape);
+    bool same = known != lines_before.end() && *known->second == *line.message;
+    line_waits_.emplace(line.shape, line.message);
+    auto jobs = lines.find(line.shape);
+    if (same || jobs == lines.end()) continue;
+    for (const auto& [key, request] : jobs->second) waits_changed_.insert(request->job);
+  }
 }
 
-const sched::RequestPtr& Control::queued(const std::string& job) const {
-  return state_.queue.at(state_.queue_key.at(job));
-}
-
-const std::string* Control::why_waits(const std::string& job) const {
-  if (!state_.queue_key.contains(job)) return nullptr;
-  if (!api::waits(state_.jobs.at(job))) return nullptr;  // a part still stops
-  auto wait = waits_.find(queued(job));
-  return wait == waits_.end() ? nullptr : wait->second.text.get();
+std::optional<std::string> Control::why_waits(const std::string& job) const {
+  sched::RequestPtr request = state_.planner.queue.find(job);
+  if (!request) return std::nullopt;
+  if (!api::waits(state_.jobs.at(job))) return std::nullopt;  // a part still stops
+  if (std::string own = sched::own_reason(*request); !own.empty()) return own;
+  if (auto wait = job_waits_.find(job); wait != job_waits_.end()) return *wait->second;
+  auto line = line_waits_.find(sched::shape_of(*request));
+  if (line == line_waits_.end()) return std::nullopt;
+  return *line->second;
 }
 
 store::Batch Control::make_batch(const std::vector<Entry>& entries) const {
@@ -246,11 +251,11 @@ View::Publication Control::make_publication(const core::Changes& changes,
       entry = entry_of(entry.kind, entry.key, blanked(state_.tokens.at(entry.key)));
     if (entry.kind != kJobKind) continue;
     waits_changed_.erase(entry.key);
-    if (const std::string* why = why_waits(entry.key))
+    if (std::optional<std::string> why = why_waits(entry.key))
       entry = waiting_entry(state_.jobs.at(entry.key), *why);
   }
   for (const std::string& key : waits_changed_) {
-    if (const std::string* why = why_waits(key))
+    if (std::optional<std::string> why = why_waits(key))
       out.entries.push_back(waiting_entry(state_.jobs.at(key), *why));
   }
   waits_changed_.clear();

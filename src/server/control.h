@@ -6,10 +6,8 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
-#include "core/sched/plan.h"
 #include "core/state.h"
 #include "engine/engine.h"
 #include "server/ledger.h"
@@ -59,8 +57,8 @@ struct TickResult {
 
 class Control {
  public:
-  Control(store::Store& store, SecretBox secrets, sched::Policy policy, uint64_t seed)
-      : store_(store), secrets_(std::move(secrets)), policy_(policy), rng_(seed) {}
+  Control(store::Store& store, SecretBox secrets, sched::Policy policy)
+      : store_(store), secrets_(std::move(secrets)), policy_(policy) {}
 
   // Loads the store and makes the default project on the first start. The result publishes all
   // there is and releases nothing: first the engine has to be asked what it runs (Reconcile).
@@ -81,9 +79,10 @@ class Control {
 
   std::optional<Instant> next_deadline() const { return core::next_deadline(state_); }
   const core::State& state() const { return state_; }
-  // What the planner saw last; never null. Shared with readers (`why`).
-  std::shared_ptr<const sched::Snapshot> snapshot() const { return snapshot_; }
-  const sched::Policy& policy() const { return policy_; }
+  // Why a job waits and what would help; empty when it would start now.
+  sched::Explanation explain(const std::string& job, Instant now) {
+    return state_.planner.explain(policy_, now, job);
+  }
   // Who used what until now.
   Result<core::UsageSums> usage(const store::UsageQuery& query, Instant now) {
     return read_usage(store_, state_.meters, query, now);
@@ -101,11 +100,9 @@ class Control {
   void note_attempt(const Inbound& inbound, const Result<std::string>& result, Instant now);
   Result<std::string> run(const Inbound& inbound, Instant now);
   Result<std::string> replay_known(const Inbound& inbound, bool& known);
-  void note_waits(const std::vector<sched::Wait>& waits);
-  // As the last plan has it; nullptr when the job does not wait or was not planned yet.
-  const std::string* why_waits(const std::string& job) const;
-  // The request of a job that has one.
-  const sched::RequestPtr& queued(const std::string& job) const;
+  void note_waits(const sched::LinePlan& plan);
+  // As the last plan has it; nullopt when the job does not wait or was not planned yet.
+  std::optional<std::string> why_waits(const std::string& job) const;
   // `entries`: what changed, as the store has it; readers get it without secrets and with the
   // reason of who waits.
   store::Batch make_batch(const std::vector<Entry>& entries) const;
@@ -117,15 +114,12 @@ class Control {
   SecretBox secrets_;
   bool secrets_in_clear_ = false;  // what was loaded is older than sealing
   sched::Policy policy_;
-  Rng rng_;
   core::State state_;
-  std::shared_ptr<const sched::Snapshot> snapshot_ = std::make_shared<sched::Snapshot>();
-  struct WaitText {
-    std::shared_ptr<const std::string> text;
-    int64_t plan = 0;  // the last that named it
-  };
-  std::unordered_map<sched::RequestPtr, WaitText> waits_;  // as published
-  int64_t plans_ = 0;
+  // Why jobs wait, as published: those for which the last plan has a reason of their own, and lines
+  // of jobs that wait for the same.
+  using Text = std::shared_ptr<const std::string>;
+  std::map<std::string, Text> job_waits_;
+  std::map<sched::Shape, Text, sched::ShapeLess> line_waits_;
   std::set<std::string> waits_changed_;
   std::vector<store::IdempotencyRow> new_keys_;  // of this tick
   std::vector<store::AuditRow> new_audit_;       // of this tick

@@ -25,7 +25,7 @@ class ControlTest : public ::testing::Test {
   }
   Status load(SecretBox box) {
     control_.reset();
-    control_ = std::make_unique<Control>(*store_, std::move(box), sched::Policy{}, 1);
+    control_ = std::make_unique<Control>(*store_, std::move(box), sched::Policy{});
     TRY(TickResult loaded, control_->load(now_));
     sequence_ = loaded.publication.sequence;
     return Ok;

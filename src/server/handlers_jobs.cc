@@ -144,19 +144,15 @@ void why(Services& services, const Call& call) {
                            enum_names(answer.phase)[static_cast<size_t>(answer.phase)]);
     return call.answer_object(answer);
   }
-  // Large queues take a while to walk: not on the I/O thread.
-  auto explain = [&services, call, answer, key = key_of(call)]() mutable {
-    sched::Explanation told =
-        sched::explain(*services.brain.snapshot(), services.brain.policy(), Rng(0), key);
+  services.brain.explain(key_of(call), [call, answer](Result<sched::Explanation> told) mutable {
+    if (!told.ok()) return call.refuse(told.error());
     answer.message =
-        told.message.empty() ? "the planner looks at it next" : std::move(told.message);
-    answer.position = told.position;
-    answer.details = std::move(told.details);
-    answer.remedies = std::move(told.remedies);
+        told->message.empty() ? "the planner looks at it next" : std::move(told->message);
+    answer.position = told->position;
+    answer.details = std::move(told->details);
+    answer.remedies = std::move(told->remedies);
     call.answer_object(answer);
-  };
-  if (!services.streams.run(std::move(explain), false))
-    call.refuse(error(Code::kExhausted, "too many streams are open", {}, "try again in a moment"));
+  });
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ Status Server::start() {
       handle, net::ServerOptions{.limits = {}, .render = error_response});
   TRY(SecretBox secrets, SecretBox::load(cat(parts.options.data_folder, "/secrets.key")));
   parts.brain = std::make_unique<Brain>(
-      *parts.store, std::move(secrets), parts.view, parts.options.policy, parts.options.seed,
+      *parts.store, std::move(secrets), parts.view, parts.options.policy,
       [&parts](std::vector<Order> orders) { parts.effects->run(std::move(orders)); });
   TRY_STATUS(parts.brain->load().in("store"));
   auto observe = [&parts](core::Command command) { parts.brain->observe(std::move(command)); };

@@ -24,7 +24,6 @@ struct ServerOptions {
   std::vector<std::string> tls_names = {};   // of this server, besides those that it can see
   std::string openapi;                       // the document to serve
   sched::Policy policy;
-  uint64_t seed = 0;
 };
 
 // How often nodes and accelerators are looked at again (A16: drivers may come later).

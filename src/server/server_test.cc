@@ -39,8 +39,7 @@ class ServerTest : public ::testing::Test {
                           .socket_path = folder_ + "/socket",
                           .socket_mode = {.mode = 0600, .gid = std::nullopt},
                           .openapi = "{}",
-                          .policy = {},
-                          .seed = 1};
+                          .policy = {}};
     server_ =
         std::make_unique<Server>(std::move(options), std::make_unique<engine::SimEngine>(world_),
                                  std::vector<std::unique_ptr<accel::Provider>>{});

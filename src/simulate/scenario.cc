@@ -162,7 +162,8 @@ Status read_policy(const Words& words, Scenario& out) {
       out.policy = policy;
       return Ok;
     }
-  return fault("there is no such policy: choose among pack, spread, shortest, learnt");
+  return fault(
+      "there is no such policy: choose among fragmentation, pack, spread, shortest, learnt");
 }
 
 Status read_line(const Words& words, Scenario& out) {
@@ -208,7 +209,7 @@ Result<Scenario> parse_scenario(std::string_view text) {
 }
 
 std::vector<std::string> play(const Scenario& scenario) {
-  Outcome outcome = run(scenario.workload, scenario.policy, 1, {.progress = {}, .log = true});
+  Outcome outcome = run(scenario.workload, scenario.policy, {.progress = {}, .log = true});
   for (const auto& [why, count] : outcome.refused)
     outcome.log.push_back(cat(plural(count, "job"), " refused: ", why));
   return std::move(outcome.log);

@@ -12,12 +12,13 @@
 namespace tessera::simulate {
 
 const std::vector<Policy>& policies() {
-  using sched::Packing;
+  using sched::Placement;
   static const std::vector<Policy> kPolicies = {
-      {"pack", {Packing::kPack}, Order::kSubmission},
-      {"spread", {Packing::kSpread}, Order::kSubmission},
-      {"shortest", {Packing::kPack}, Order::kShortest},
-      {"learnt", {Packing::kPack}, Order::kLearnt},
+      {"fragmentation", {.placement = Placement::kFragmentation}, Order::kSubmission},
+      {"pack", {.placement = Placement::kPack}, Order::kSubmission},
+      {"spread", {.placement = Placement::kSpread}, Order::kSubmission},
+      {"shortest", {.placement = Placement::kPack}, Order::kShortest},
+      {"learnt", {.placement = Placement::kPack}, Order::kLearnt},
   };
   return kPolicies;
 }
@@ -52,8 +53,8 @@ class Learner {
 
 class Run {
  public:
-  Run(const Workload& workload, const Policy& policy, uint64_t seed, const Watch& watch)
-      : workload_(workload), policy_(policy), rng_(seed), watch_(watch) {
+  Run(const Workload& workload, const Policy& policy, const Watch& watch)
+      : workload_(workload), policy_(policy), watch_(watch) {
     for (const Machine& machine : workload.machines) add(machine);
     std::set<std::string> projects;
     for (const auto& [name, quota] : workload.projects) projects.insert(name);
@@ -178,8 +179,10 @@ class Run {
     outcome_.log.push_back(cat(format_duration(now_ - kBeginning), " ", job, " ", what));
   }
 
-  void log(const sched::Plan& plan) {
+  void log(const sched::LinePlan& plan) {
     if (!watch_.log) return;
+    for (const sched::Eviction& eviction : plan.evictions)
+      note(eviction.job, cat("gives way to ", eviction.beneficiary));
     for (const sched::Decision& decision : plan.decisions) {
       std::string where;
       for (const sched::Assignment& task : decision.tasks) {
@@ -195,7 +198,7 @@ class Run {
       note(decision.job, cat("starts on", where));
       reasons_.erase(decision.job);
     }
-    for (const sched::Wait& wait : plan.waits)
+    for (const sched::Wait& wait : sched::all_waits(plan, state_.planner.queue))
       if (std::string& told = reasons_[wait.request->job]; told != *wait.message)
         note(wait.request->job, told = *wait.message);
   }
@@ -206,9 +209,7 @@ class Run {
     do {
       carry_out();
       if (!state_.plan_needed) break;
-      sched::Snapshot snapshot = core::make_snapshot(state_, now_);
-      put_in_order(snapshot.queue);
-      sched::Plan plan = sched::plan(snapshot, policy_.placement, rng_);
+      sched::LinePlan plan = decide();
       log(plan);
       core::apply_plan(state_, plan, now_);
       state_.plan_needed = false;
@@ -216,6 +217,13 @@ class Run {
     } while (!state_.changes.effects.empty());
     state_.changes = {};
     if (planned) sample();
+  }
+
+  sched::LinePlan decide() {
+    if (policy_.order == Order::kSubmission) return state_.planner.plan(policy_.placement, now_);
+    sched::Snapshot snapshot = core::make_snapshot(state_, now_);
+    put_in_order(snapshot.queue);
+    return sched::Planner(snapshot).plan(policy_.placement, now_);
   }
 
   void carry_out() {
@@ -319,7 +327,6 @@ class Run {
 
   const Workload& workload_;
   const Policy& policy_;
-  Rng rng_;
   const Watch& watch_;
   std::map<std::string, std::string> reasons_;  // why jobs wait, as last told
   Instant now_ = kBeginning;
@@ -335,8 +342,8 @@ class Run {
 
 }  // namespace
 
-Outcome run(const Workload& workload, const Policy& policy, uint64_t seed, const Watch& watch) {
-  return Run(workload, policy, seed, watch).go();
+Outcome run(const Workload& workload, const Policy& policy, const Watch& watch) {
+  return Run(workload, policy, watch).go();
 }
 
 }  // namespace tessera::simulate

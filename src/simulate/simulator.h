@@ -53,7 +53,7 @@ struct Watch {
   bool log = false;
 };
 
-// The same workload, policy and seed give the same outcome.
-Outcome run(const Workload& workload, const Policy& policy, uint64_t seed, const Watch& watch);
+// The same workload and policy give the same outcome.
+Outcome run(const Workload& workload, const Policy& policy, const Watch& watch);
 
 }  // namespace tessera::simulate

@@ -19,7 +19,7 @@ Workload workload_of(std::string_view yaml) {
 
 Outcome run_as(const Workload& workload, std::string_view policy) {
   for (const Policy& known : policies())
-    if (known.name == policy) return run(workload, known, 1, {});
+    if (known.name == policy) return run(workload, known, {});
   ADD_FAILURE() << policy;
   return {};
 }

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "core/sched/fit.h"
+#include "core/sched/board.h"
 #include "core/snapshot.h"
 #include "server/encode.h"
 
@@ -27,13 +27,15 @@ int64_t at_once(const sched::Request& request) {
 // Whether the request's tasks fit on the empty node; found by counting, unlike the planner does.
 // nullopt: it depends on which devices are taken.
 std::optional<bool> could_run(const sched::NodeView& node, const sched::Request& request) {
-  sched::Fit one = sched::fit(node, request, {}, {});
-  if (one.obstacle != sched::Obstacle::kNone) return false;
+  sched::Board board{sched::Cluster(std::span(&node, 1))};
+  sched::Ask ask = sched::make_ask(board.cluster(), request.demand, request.project);
+  std::optional<sched::Delta> one = board.best_by_scan(ask, sched::Placement::kPack);
+  if (!one) return false;
   int64_t tasks = at_once(request);
   int64_t places = 0;
   for (const sched::Device& device : node.devices) {
     if (!device.healthy || !sched::matches(device, request.demand)) continue;
-    api::Allocation share = sched::share_of(device, request.demand);
+    sched::Share share = sched::share_of(device.memory, request.demand);
     int64_t fit_here = 1;
     if (!share.exclusive)
       fit_here = std::min(device.memory.value / std::max<int64_t>(1, share.memory.value),
@@ -44,7 +46,7 @@ std::optional<bool> could_run(const sched::NodeView& node, const sched::Request&
   const sched::Demand& demand = request.demand;
   bool same_on_each = (demand.cpus && demand.memory) || !demand.sliced();
   if (tasks > 1 && !same_on_each) return std::nullopt;
-  return one.assignment.cpus * tasks <= node.cpus && one.assignment.memory * tasks <= node.memory;
+  return one->cpus * tasks <= node.cpus && one->memory * tasks <= node.memory;
 }
 
 bool over_quota(const sched::Request& request, const sched::ProjectView& project) {
@@ -292,8 +294,9 @@ std::vector<std::string> compare(const core::State& before, const core::State& l
   compare_objects("Node", before.nodes, loaded.nodes, notes);
   compare_objects("Accelerator", before.accelerators, loaded.accelerators, notes);
   compare_objects("effect", before.outbox, loaded.outbox, notes);
-  if (!std::equal(before.queue.begin(), before.queue.end(), loaded.queue.begin(),
-                  loaded.queue.end(), [](const auto& one, const auto& other) {
+  const sched::Queue::Order &was = before.planner.queue.all(), &is = loaded.planner.queue.all();
+  if (!std::equal(was.begin(), was.end(), is.begin(), is.end(),
+                  [](const auto& one, const auto& other) {
                     return one.first == other.first && *one.second == *other.second;
                   }))
     notes.push_back("the queue is another after the restart");

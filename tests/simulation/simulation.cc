@@ -40,7 +40,7 @@ uint64_t add_to_digest(uint64_t digest, std::string_view text) {
 
 Simulation::Server::Server(Simulation& simulation)
     : store(*simulation.disk_, simulation.disk_trouble_),
-      control(store, server::SecretBox::of_this_run(), {}, simulation.options_.seed),
+      control(store, server::SecretBox::of_this_run(), {}),
       engine(simulation.world_),
       observer(
           engine, providers,
@@ -327,8 +327,10 @@ void Simulation::hear(const engine::Observation& seen) {
 // Planted bug.
 void Simulation::release_a_device() {
   auto& state = const_cast<core::State&>(server_->control.state());
-  for (const std::string& id : state.holding) state.tasks.at(id).allocations.clear();
-  state.plan_needed = true;
+  for (const std::string& id : std::set<std::string>(state.holding)) {
+    state.tasks.at(id).allocations.clear();
+    core::touch(state, state.tasks.at(id));
+  }
 }
 
 // Planted bugs.

@@ -66,6 +66,8 @@ struct Request {
   std::string blocked;              // why it may not start whatever is free; empty: it may
   std::optional<int64_t> parallel;  // of an array: at most so many at a time
   std::optional<int64_t> slots;     // and so many of them may start now
+  int64_t priority = 0;
+  std::optional<Millis> limit;  // it is stopped when it has run this long
   bool operator==(const Request&) const = default;
 };
 using RequestPtr = std::shared_ptr<const Request>;
@@ -73,30 +75,72 @@ using RequestPtr = std::shared_ptr<const Request>;
 struct ProjectView {
   std::optional<MilliGpu> max;
   MilliGpu held;
+  bool operator==(const ProjectView&) const = default;
 };
 
-struct Snapshot {
-  Instant now;
-  std::vector<NodeView> nodes;    // by name
-  std::vector<RequestPtr> queue;  // in queue order: priority, then submission
-  std::map<std::string, ProjectView> projects;
-};
-
-enum class Packing { kPack, kSpread };
-struct Policy {
-  Packing packing = Packing::kPack;
-};
-
+// Where a task runs and what it takes there.
 struct Assignment {
   std::string task;
   std::string node;
   std::vector<api::Allocation> allocations;
   MilliCpu cpus;
   MiB memory;
+  bool operator==(const Assignment&) const = default;
 };
+
+// A task that holds something.
+struct Holder {
+  Assignment assignment;
+  std::string job;
+  std::string project;
+  MilliGpu charge;             // against the project's quota
+  std::optional<Instant> end;  // when its limit stops it, once it runs
+  std::optional<Millis> limit;
+  int64_t priority = 0;
+  bool gang = true;              // goes with all other tasks of its job
+  bool preemptible = false;      // it may be sent back to the queue
+  bool stopping = false;         // it is on its way out
+  Millis grace;                  // how long that may take
+  std::optional<Instant> since;  // when it began to run
+  bool operator==(const Holder&) const = default;
+};
+
+// How many tasks with this demand have arrived.
+struct Arrival {
+  Demand demand;
+  int64_t tasks = 0;
+  bool operator==(const Arrival&) const = default;
+};
+
+struct Snapshot {
+  Instant now;
+  std::vector<NodeView> nodes;    // by name, without what is held
+  std::vector<RequestPtr> queue;  // in queue order: priority, then submission
+  std::map<std::string, ProjectView> projects;
+  std::vector<Holder> holders;  // by task
+  std::vector<Arrival> arrivals;
+};
+
+// Where tasks go. Fragmentation: where the least of the idle accelerators becomes useless for the
+// jobs that usually come. Pack: where the fewest devices are idle. Spread: where the most are.
+enum class Placement { kFragmentation, kPack, kSpread };
+struct Policy {
+  Placement placement = Placement::kFragmentation;
+  // A task that has run for less is not sent back to the queue: its work would be lost for little.
+  Millis preempt_after{300'000};
+  // So many tasks at most are on their way out at a time because they give way.
+  int64_t preempt_most = 64;
+};
+
 struct Decision {
   std::string job;
   std::vector<Assignment> tasks;
+};
+// A task that gives way to a job of higher priority: back to the queue with it.
+struct Eviction {
+  std::string task;
+  std::string job;  // its own
+  std::string beneficiary;
 };
 struct Wait {
   RequestPtr request;
@@ -104,6 +148,7 @@ struct Wait {
 };
 struct Plan {
   std::vector<Decision> decisions;
+  std::vector<Eviction> evictions;
   std::vector<Wait> waits;  // in queue order
 };
 

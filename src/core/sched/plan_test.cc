@@ -153,7 +153,7 @@ TEST(Plan, SlicesPackOntoTheFullestDevice) {
   Cluster spread;
   spread.add_node("n", 2, {8000}, {65536}, "H100", {1000});
   for (auto name : {"a", "b"}) spread.submit(name, 500);
-  EXPECT_EQ(spread.plan({sched::Packing::kSpread}), "a: n[0=500MiB/50%]\nb: n[1=500MiB/50%]\n");
+  EXPECT_EQ(spread.plan({sched::Placement::kSpread}), "a: n[0=500MiB/50%]\nb: n[1=500MiB/50%]\n");
 }
 
 // k8s-device-plugin#231: one lost GPU takes one GPU out, not the node.

@@ -74,8 +74,7 @@ std::string Cluster::submit(api::Job job) {
 }
 
 std::string Cluster::plan(sched::Policy policy) {
-  sched::Snapshot snapshot = make_snapshot(state, now);
-  sched::Plan plan = sched::plan(snapshot, policy, Rng(1));
+  sched::LinePlan plan = state.planner.plan(policy, now);
   std::string out;
   for (const sched::Decision& decision : plan.decisions) {
     out += state.jobs.at(decision.job).metadata.name + ":";
@@ -91,7 +90,9 @@ std::string Cluster::plan(sched::Policy policy) {
     }
     out += "\n";
   }
-  for (const sched::Wait& wait : plan.waits)
+  for (const sched::Eviction& eviction : plan.evictions)
+    out += cat(eviction.task, " gives way to ", eviction.beneficiary, "\n");
+  for (const sched::Wait& wait : all_waits(plan, state.planner.queue))
     out += cat(state.jobs.at(wait.request->job).metadata.name, " ", *wait.message, "\n");
   apply_plan(state, plan, now);
   return out;
