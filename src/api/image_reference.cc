@@ -112,6 +112,11 @@ std::string Reference::familiar() const {
   return digest.empty() ? cat(whole, ":", tag) : cat(whole, "@", digest);
 }
 
+std::string familiar_name(std::string_view text) {
+  Result<Reference> reference = parse_reference(text);
+  return reference.ok() ? reference->familiar() : std::string(text);
+}
+
 Result<Reference> parse_reference(std::string_view text) {
   std::string_view rest = text;
   if (rest.starts_with("docker://")) rest.remove_prefix(std::string_view("docker://").size());

@@ -25,6 +25,9 @@ struct Reference {
 // kInvalid with a sentence that says what is wrong with it.
 Result<Reference> parse_reference(std::string_view text);
 
+// As short as docker would show it; the text itself when it is no reference.
+std::string familiar_name(std::string_view text);
+
 // "sha256:" and 64 lower-case hex digits.
 bool is_sha256_digest(std::string_view text);
 

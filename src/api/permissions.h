@@ -66,7 +66,7 @@ inline constexpr std::array<PermissionInfo, 9> kPermissions = {{
     {Permission::kOperateCluster,
      {},
      ClusterRole::kOperator,
-     "Cordon nodes, pull, import and remove images."},
+     "Cordon nodes; pull, import, build, prune and remove images."},
     {Permission::kManageCluster,
      {},
      ClusterRole::kAdmin,

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "api/codec.h"
+#include "api/images.h"
 #include "api/permissions.h"
 #include "api/requests.h"
 #include "api/usage.h"
@@ -113,7 +114,8 @@ inline constexpr Route<LogQuery, Nothing, Nothing> kJobLogs{
     Method::kGet,
     JOBS "/{name}/logs",
     Permission::kViewProject,
-    "Output of a task, stdout and stderr together.",
+    "Output of a task, stdout and stderr together. With \"Accept: "
+    "application/vnd.docker.multiplexed-stream\" in docker's frames, which tell them apart.",
     Shape::kText};
 inline constexpr Route<ExecQuery, Nothing, Nothing> kExecJob{
     "execJob",
@@ -252,6 +254,19 @@ inline constexpr Route<Nothing, ImportRequest, ImageProgress> kImportImage{
     Permission::kOperateCluster,
     "Imports a docker-save archive, an OCI archive or an OCI layout.",
     Shape::kStream};
+inline constexpr Route<BuildQuery, Nothing, Nothing> kBuildImage{
+    "buildImage",
+    Method::kGet,
+    "/api/v1/projects/{project}/images/build",
+    Permission::kOperateCluster,
+    "Builds an image from a Dockerfile and its context, in the project's network.",
+    Shape::kWebSocket};
+inline constexpr Route<ImageQuery, Nothing, ImageDetails> kInspectImage{
+    "inspectImage", Method::kGet, "/api/v1/images/inspect", Permission::kViewCluster,
+    "What an image says of itself, in docker inspect's words."};
+inline constexpr Route<Nothing, PruneRequest, PruneResult> kPruneImages{
+    "pruneImages", Method::kPost, "/api/v1/images/prune", Permission::kOperateCluster,
+    "Removes images that were not used for a time and that no job needs."};
 inline constexpr Route<ImageQuery, Nothing, Nothing> kDeleteImage{
     "deleteImage", Method::kDelete, "/api/v1/images", Permission::kOperateCluster,
     "Removes an image."};
@@ -271,7 +286,8 @@ inline constexpr const RouteInfo* kAll[] = {
     &kGetUser,        &kReplaceUser,      &kDeleteUser,     &kListTokens,    &kCreateToken,
     &kGetToken,       &kDeleteToken,      &kListAudit,      &kListNodes,     &kGetNode,
     &kPatchNode,      &kListAccelerators, &kGetAccelerator, &kTop,           &kUsage,
-    &kListImages,     &kPullImage,        &kImportImage,    &kDeleteImage,
+    &kListImages,     &kPullImage,        &kImportImage,    &kBuildImage,    &kInspectImage,
+    &kPruneImages,    &kDeleteImage,
 };
 
 }  // namespace routes

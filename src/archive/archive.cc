@@ -147,6 +147,10 @@ class Unpacker {
 
   Status run(const std::string& path) {
     ::archive_read_support_format_tar(in_.get());
+    // Those that libarchive unpacks itself: others would start programs.
+    for (auto support : {::archive_read_support_filter_gzip, ::archive_read_support_filter_bzip2,
+                         ::archive_read_support_filter_xz, ::archive_read_support_filter_zstd})
+      support(in_.get());
     ::archive_write_disk_set_options(
         out_.get(), ARCHIVE_EXTRACT_PERM | ARCHIVE_EXTRACT_TIME | ARCHIVE_EXTRACT_SECURE_SYMLINKS |
                         ARCHIVE_EXTRACT_SECURE_NODOTDOT | ARCHIVE_EXTRACT_SECURE_NOABSOLUTEPATHS |

@@ -20,7 +20,8 @@ using Source = std::function<Result<std::string>()>;
 Status pack(const std::string& path, const Sink& sink);
 
 // Into the folder `path`, or as `path` when there is none: a folder as that folder, a file as that
-// file (or over the one that is there). Owners are left to the system: the caller's.
+// file (or over the one that is there). Owners are left to the system: the caller's. The stream may
+// be packed with gzip, bzip2, xz or zstd.
 Status unpack(const Source& source, const std::string& path);
 
 }  // namespace tessera::archive

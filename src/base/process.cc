@@ -84,6 +84,13 @@ bool drain(Fd& fd, std::string& into) {
   return got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN);
 }
 
+void pass_on(const ProgramSpec& spec, ProgramOutput& output) {
+  if (!output.out.empty()) spec.on_output(1, output.out);
+  if (!output.err.empty()) spec.on_output(2, output.err);
+  output.out.clear();
+  output.err.clear();
+}
+
 enum class Ending { kByItself, kDeadline, kTick };
 
 // Moves input and output until both outputs are closed, or there is another reason to end it.
@@ -106,6 +113,7 @@ Ending pump(const ProgramSpec& spec, Fd in, Fd out, Fd err, ProgramOutput& resul
     }
     if (fds[1].revents != 0 && drain(out, result.out)) out.reset();
     if (fds[2].revents != 0 && drain(err, result.err)) err.reset();
+    if (spec.on_output) pass_on(spec, result);
   }
   return Ending::kByItself;
 }

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -16,6 +17,8 @@ struct ProgramSpec {
   std::map<std::string, std::string> env;  // added to the own environment
   std::string input;                       // written to its standard input
   Millis deadline{30'000};                 // then its process group gets SIGKILL
+  // Gets the output as it comes (1: standard output, 2: standard error), which is then not kept.
+  std::function<void(int stream, std::string_view bytes)> on_output;
   // Called about every kTickMs while it runs, to show progress; false ends it as a deadline does.
   std::function<bool()> on_tick;
 };

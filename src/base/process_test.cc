@@ -23,6 +23,18 @@ TEST(RunProgramTest, GivesOutputsAndExitCode) {
   EXPECT_EQ(output->exit_code, 3);
 }
 
+TEST(RunProgramTest, GivesTheOutputAsItComes) {
+  ProgramSpec spec = shell("echo out; read word; echo $word >&2");
+  spec.input = "in\n";
+  std::string told[2];
+  spec.on_output = [&](int stream, std::string_view bytes) { told[stream - 1] += bytes; };
+  Result<ProgramOutput> output = run_program(spec);
+  ASSERT_TRUE(output.ok()) << output.error().text();
+  EXPECT_EQ(told[0], "out\n");
+  EXPECT_EQ(told[1], "in\n");
+  EXPECT_EQ(output->out + output->err, "");
+}
+
 TEST(RunProgramTest, TellsTheSignalThatEndedIt) {
   EXPECT_EQ(run_program(shell("kill -9 $$"))->exit_code, 128 + SIGKILL);
 }

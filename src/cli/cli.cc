@@ -45,7 +45,8 @@ constexpr Familiar kFamiliar[] = {
     {"edit", "apply -f FILE"}, {"drain", "cordon"},      {"squeue", "queue"},
     {"sbatch", "submit"},      {"srun", "run"},          {"salloc", "run -it"},
     {"scancel", "stop"},       {"sinfo", "nodes"},       {"sacct", "usage"},
-    {"sreport", "usage"},      {"scontrol", "describe"},
+    {"sreport", "usage"},      {"scontrol", "describe"}, {"build", "image build"},
+    {"buildx", "image build"},
 };
 
 std::string what_instead(std::string_view word, std::span<const std::string_view> names) {

@@ -54,11 +54,14 @@ Command project_members_command();
 Command project_grant_command();
 Command project_revoke_command();
 Command audit_command();
-// images.cc
+// images.cc, image_build.cc, image_inspect.cc, image_prune.cc
 Command image_ls_command();
 Command image_pull_command();
 Command image_import_command();
 Command image_rm_command();
+Command image_build_command();
+Command image_inspect_command();
+Command image_prune_command();
 // version.cc, completion.cc, reference.cc
 Command version_command();
 // These two describe the whole list, which they are given by a function, being in it themselves.

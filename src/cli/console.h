@@ -19,6 +19,10 @@ class Console {
 
   void print(std::string_view text) const { write_all(out_, text); }
   void print_error(std::string_view text) const { write_all(err_, text); }
+  // What a program wrote to its own stream: 1 is standard output, 2 standard error.
+  void pass_on(int stream, std::string_view text) const {
+    write_all(stream == 2 ? err_ : out_, text);
+  }
   // One line for the person on standard error: "tessera: …".
   void note(std::string_view sentence) const;
 

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include "base/bytes.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
@@ -25,13 +26,15 @@ std::string short_digest(std::string_view digest) {
   return or_dash(digest.substr(colon == std::string_view::npos ? 0 : colon + 1, kShortDigest));
 }
 
+std::string age_of(Instant at) {
+  return at.ms ? cat(long_age(wall_now() - at), " ago") : "-";
+}
+
 Table images_table(const std::vector<api::Image>& images) {
-  Table table{.headers = {"IMAGE", "DIGEST", "CREATED", "SIZE"}};
+  Table table{.headers = {"IMAGE", "DIGEST", "CREATED", "SIZE", "LAST USED"}};
   for (const api::Image& image : images)
-    table.rows.push_back(
-        {image.reference, short_digest(image.digest),
-         image.created.ms ? cat(long_age(wall_now() - image.created), " ago") : "-",
-         byte_size(image.sizeBytes)});
+    table.rows.push_back({image.reference, short_digest(image.digest), age_of(image.created),
+                          byte_size(image.sizeBytes), age_of(image.lastUsed)});
   return table;
 }
 

@@ -58,9 +58,9 @@ Result<int> logs(Context& context, const Args& args) {
       return error(Code::kNotFound, cat("job ", name, " has had only one attempt"));
     query.attempt = task->attempt - 1;
   }
-  TRY_STATUS(context.client.text(
-      routes::kJobLogs, context.path(name), query,
-      [&](std::string_view chunk) { return context.console.print(chunk), true; }));
+  TRY_STATUS(context.client.logs(context.path(name), query, [&](int stream, std::string_view text) {
+    return context.console.pass_on(stream, text), true;
+  }));
   return 0;
 }
 
@@ -127,6 +127,7 @@ Command logs_command() {
       .name = "logs",
       .operands = "JOB",
       .doc = "Prints the output of a job.",
+      .details = "What it wrote to standard error goes there.",
       .flags = {{"follow", 'f', "", schema_doc(type, "follow"), {}},
                 {"tail", 'n', "LINES", cat(schema_doc(type, "tail"), " 'all' is the default."), {}},
                 {"since", 0, "TIME", schema_doc(type, "since"), {}},

@@ -11,33 +11,36 @@ namespace {
 
 constexpr Millis kRetryPause{500};
 
-// Prints chunks, after the first `skip` bytes; with a prefix only whole lines at a time, so that
-// replicas do not mix inside a line.
+// Prints chunks, each to its own stream; with a prefix only whole lines at a time, so that replicas
+// do not mix inside a line.
 class Printer {
  public:
   Printer(const Console& console, std::string prefix)
       : console_(console), prefix_(std::move(prefix)) {}
   ~Printer() {
-    if (!rest_.empty()) console_.print(cat(prefix_, rest_, "\n"));
+    for (int stream : {1, 2})
+      if (!rest(stream).empty()) console_.pass_on(stream, cat(prefix_, rest(stream), "\n"));
   }
   Printer(const Printer&) = delete;
   Printer& operator=(const Printer&) = delete;
 
-  void print(std::string_view chunk) {
-    if (prefix_.empty()) return console_.print(chunk);
-    rest_ += chunk;
+  void print(int stream, std::string_view chunk) {
+    if (prefix_.empty()) return console_.pass_on(stream, chunk);
+    std::string& text = rest(stream) += chunk;
     std::string out;
     size_t begin = 0;
-    for (size_t end; (end = rest_.find('\n', begin)) != std::string::npos; begin = end + 1)
-      out += cat(prefix_, std::string_view(rest_).substr(begin, end + 1 - begin));
-    rest_.erase(0, begin);
-    if (!out.empty()) console_.print(out);
+    for (size_t end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1)
+      out += cat(prefix_, std::string_view(text).substr(begin, end + 1 - begin));
+    text.erase(0, begin);
+    if (!out.empty()) console_.pass_on(stream, out);
   }
 
  private:
+  std::string& rest(int stream) { return rests_[stream == 2]; }
+
   const Console& console_;
   const std::string prefix_;
-  std::string rest_;
+  std::string rests_[2];
 };
 
 }  // namespace
@@ -105,14 +108,14 @@ void LogFollow::follow_attempt(int64_t index, int64_t attempt, const std::stop_t
       connection = connections_;
     }
     size_t at = 0;  // after a reconnect the log comes from its beginning again
-    auto take = [&](std::string_view chunk) {
+    auto take = [&](int stream, std::string_view chunk) {
       size_t known = std::min(chunk.size(), printed - std::min(printed, at));
       at += chunk.size();
-      printer.print(chunk.substr(known));
+      if (known < chunk.size()) printer.print(stream, chunk.substr(known));
       printed = std::max(printed, at);
       return true;
     };
-    Status status = client_.text(api::routes::kJobLogs, path_, query, take, stop);
+    Status status = client_.logs(path_, query, take, stop);
     if (!status.ok()) {
       if (status.error().code != Code::kUnavailable) {
         if (status.error().code != Code::kNotFound) console_.note(status.error().text());

@@ -25,8 +25,6 @@ std::string short_age(Millis span);
 std::string long_age(Millis span);
 // squeue's elapsed time: "0:05", "1:02:03", "1-02:03:04".
 std::string clock_time(Millis span);
-// docker's sizes: "1.2MB", "980kB" (powers of 1000).
-std::string byte_size(int64_t bytes);
 // A text in at most `limit` characters, with an ellipsis when it was cut.
 std::string shortened(std::string_view text, size_t limit);
 // The text, or "-" for an empty cell.

@@ -114,11 +114,6 @@ TEST(Tables, SpansAndSizes) {
   EXPECT_EQ(clock_time({65'000}), "1:05");
   EXPECT_EQ(clock_time({3'723'000}), "1:02:03");
   EXPECT_EQ(clock_time({93'784'000}), "1-02:03:04");
-  EXPECT_EQ(byte_size(0), "0B");
-  EXPECT_EQ(byte_size(999), "999B");
-  EXPECT_EQ(byte_size(1234), "1.2kB");
-  EXPECT_EQ(byte_size(2'000'000), "2MB");
-  EXPECT_EQ(byte_size(16'800'000'000), "16.8GB");
   EXPECT_EQ(shortened("abcdef", 6), "abcdef");
   EXPECT_EQ(shortened("éééé", 3), "éé…");
 }

@@ -104,6 +104,17 @@ Status Client::watch_tree(const api::RouteInfo& route, const PathParams& path, a
   return enough ? Status(Ok) : status;
 }
 
+Status Client::logs(PathParams path, const api::LogQuery& query, api::LogFrames::Take take,
+                    std::stop_token stop) {
+  const Call call{api::routes::kJobLogs, std::move(path), schema::encode(query), {}, {}};
+  TRY(net::Request request, request_of(call));
+  request.headers.add("Accept", std::string(api::kFramedLogType));
+  api::LogFrames frames(std::move(take));
+  auto feed = [&](std::string_view bytes) { return frames.feed(bytes); };
+  TRY(net::Response response, http_.stream(request, feed, std::move(stop)));
+  return response.ok() ? Status(Ok) : Status(to_error(response));
+}
+
 Status Client::text_of(const Call& call, const net::OnChunk& take, std::stop_token stop) {
   TRY(net::Request request, request_of(call));
   TRY(net::Response response, http_.stream(request, take, std::move(stop)));

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "api/envelope.h"
+#include "api/log_frame.h"
 #include "api/routes.h"
 #include "client/request.h"
 #include "client/session.h"
@@ -87,7 +88,10 @@ class Client {
     return bad;
   }
 
-  // Text as it comes (logs).
+  // Output of a task as it comes, each piece with its stream, in the order of the log.
+  Status logs(PathParams path, const api::LogQuery& query, api::LogFrames::Take take,
+              std::stop_token stop = {});
+  // Text as it comes.
   template <class R>
   Status text(const R& route, PathParams path, const typename R::Query& query,
               const net::OnChunk& take, std::stop_token stop = {}) {

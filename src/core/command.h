@@ -111,6 +111,9 @@ struct TaskStartFailed {
   // Not the engine says so, but who could not ask it: wrong if the attempt is known to have started
   // (an ensure that is carried out again after a crash).
   bool guessed = false;
+  // What stands in the way is none of the job's doing and passes (a full disk): it is tried again
+  // until it does, and no try is counted.
+  bool passing = false;
 };
 // What the engine has, to close every difference: after a restart of the server, and now and then
 // for containers that vanish without a word.

@@ -60,6 +60,7 @@ struct Failure {
   api::Reason reason;
   std::string message;
   std::optional<int64_t> exit_code;
+  bool passing = false;  // see TaskStartFailed
 };
 void fail_attempt(State& state, api::Task& task, const Failure& failure, Instant now);
 

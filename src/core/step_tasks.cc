@@ -34,6 +34,9 @@ Millis backoff_of(const api::JobSpec& spec, int64_t failures) {
 // After so long it did not fail because it cannot run: the waits begin anew (docker's rule).
 constexpr Millis kRanWell{10'000};
 
+// Between tries when something passing stands in the way: someone has to notice it and make room.
+constexpr Millis kPassingWait{30'000};
+
 // Whether the restart policy starts it again. What never ran has a fault that trying does not
 // mend: an image or a program that is not there.
 bool restarts(const api::Task& task, const api::JobSpec& spec) {
@@ -161,7 +164,8 @@ Status apply(State& state, const TaskStartFailed& command, Instant now) {
   if (task->phase == Phase::kStopping)
     finish_stop(state, *task);
   else
-    fail_attempt(state, *task, {command.reason, command.message, std::nullopt}, now);
+    fail_attempt(state, *task, {command.reason, command.message, std::nullopt, command.passing},
+                 now);
   settle(state, job_key, now);
   return Ok;
 }
@@ -169,8 +173,9 @@ Status apply(State& state, const TaskStartFailed& command, Instant now) {
 void fail_attempt(State& state, api::Task& task, const Failure& failure, Instant now) {
   api::Job& job = state.jobs.at(object_key(task.project, task.job));
   bool alone = job.spec.array.has_value();
-  bool excused = job.spec.requeue && (failure.reason == api::Reason::kLost ||
-                                      failure.reason == api::Reason::kPreempted);
+  bool excused =
+      failure.passing || (job.spec.requeue && (failure.reason == api::Reason::kLost ||
+                                               failure.reason == api::Reason::kPreempted));
   forget_failures_of_old(task, job.spec, now);
   ++(excused ? task.requeues : task.failures);
   int64_t failures = 0, requeues = 0;
@@ -188,6 +193,7 @@ void fail_attempt(State& state, api::Task& task, const Failure& failure, Instant
   task.exitCode = failure.exit_code;
   if (again) {
     Millis wait = backoff_of(job.spec, failures + requeues);
+    if (failure.passing) wait = std::min(wait, kPassingWait);
     task.notBefore = now + wait;
     bool counted = !excused && job.spec.restartPolicy == RestartPolicy::kNever;
     std::string count = counted ? cat(" (", failures, " of ", job.spec.retries, ")") : "";

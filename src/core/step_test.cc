@@ -98,6 +98,30 @@ TEST_F(Step, RetriesBackOffTwiceAsLongEachTime) {
   EXPECT_EQ(c.get("a").status.attempts, 3);
 }
 
+// A full disk is nobody's fault that a retry could count, and someone makes room.
+TEST_F(Step, E3_WhatPassesIsTriedAgainUntilItHas) {
+  api::Job job = Cluster::job("a", 1000);
+  job.spec.backoff = Millis{60'000};
+  c.submit(job);
+  for (int64_t attempt = 1; attempt <= 5; ++attempt) {
+    c.plan();
+    ASSERT_EQ(c.phase("a").substr(0, 8), "Starting");
+    c.run(TaskStartFailed{.task = "a-0",
+                          .attempt = attempt,
+                          .reason = api::Reason::kImagePull,
+                          .message = "the disk is full",
+                          .passing = true});
+    EXPECT_EQ(c.phase("a"), "Queued ImagePull");
+    EXPECT_EQ(c.get("a").status.message, "the disk is full");
+    EXPECT_TRUE(c.get("a").status.accelerators.empty()) << "others may have them meanwhile";
+    c.advance(Millis{30'000});
+  }
+  c.plan();
+  c.started("a");
+  EXPECT_EQ(c.phase("a"), "Running");
+  EXPECT_EQ(c.task("a").failures, 0);
+}
+
 TEST_F(Step, WhatAnOlderAttemptDoesNoLongerMatters) {
   api::Job job = Cluster::job("a");
   job.spec.retries = 1;

@@ -22,6 +22,7 @@
 #include <string>
 #include <vector>
 
+#include "api/images.h"
 #include "api/job.h"
 #include "api/objects.h"
 #include "base/result.h"
@@ -114,6 +115,8 @@ struct Observation {
   What what = What::kStarted;
   int exit_code = 0;        // kExited: 128 + signal when a signal ended it
   bool oom_killed = false;  // kExited: the kernel's OOM killer ended a process of it
+  // kStartFailed: no fault of the launch's, and to be tried again until it is over (a full disk).
+  bool passing = false;
   // kStartFailed: kImagePull, kStartFailed, kAcceleratorFault or kCancelled. kExited: kLost when
   // nobody knows how it ended (then the exit code is 255).
   api::Reason reason = api::Reason::kNone;
@@ -173,6 +176,27 @@ struct ImageSummary {
   std::string digest;
   int64_t size_bytes = 0;
   Instant created;
+  Instant last_used;  // to the hour
+};
+
+struct BuildOrder {
+  std::string project;                    // whose network its steps have
+  std::vector<std::string> tags;          // one at least
+  std::string dockerfile;                 // in the context; empty: Dockerfile or Containerfile
+  std::vector<std::string> args, labels;  // NAME=value
+  std::string target;
+  bool no_cache = false;
+  bool pull = false;
+  std::string platform;  // empty: the machine's
+};
+
+struct PruneOrder {
+  Millis unused_for;  // zero: whatever is in no use now
+  bool dry_run = false;
+};
+struct Pruned {
+  std::vector<ImageSummary> images;
+  int64_t freed_bytes = 0;
 };
 // Which processes of a container a signal is for.
 enum class Whom { kAll, kFirst };
@@ -226,7 +250,16 @@ class Engine {
   virtual Result<ImageSummary> pull_image(const std::string& reference,
                                           const Credentials& credentials,
                                           const Progress& progress) = 0;
+  // The context comes as a tar stream on its input; what the build says is on stream 2, the image's
+  // names at the end on stream 1. The exit code is that of the step that failed.
+  virtual Result<std::unique_ptr<Session>> build_image(const BuildOrder& order,
+                                                       SessionEvents events) = 0;
+  virtual Result<api::ImageDetails> inspect_image(const std::string& reference) = 0;
   virtual Status remove_image(const std::string& reference) = 0;
+  // Never one that a container has, or that those name who were given to needed_images().
+  virtual Result<Pruned> prune_images(const PruneOrder& order) = 0;
+  // Who knows the images of what is still to run. Called once, before start().
+  virtual void needed_images(std::function<std::vector<std::string>()> needed) = 0;
 };
 
 }  // namespace tessera::engine

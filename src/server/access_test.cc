@@ -153,6 +153,9 @@ constexpr RouteRow kRoutes[] = {
     {"pullImage", "-----++"},
     {"importImage", "-----++"},
     {"deleteImage", "-----++"},
+    {"buildImage", "-----++"},
+    {"inspectImage", "-++++++"},
+    {"pruneImages", "-----++"},
 };
 
 std::string_view columns_of(std::string_view id) {

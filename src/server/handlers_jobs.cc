@@ -146,10 +146,14 @@ void why(Services& services, const Call& call) {
   }
   services.brain.explain(key_of(call), [call, answer](Result<sched::Explanation> told) mutable {
     if (!told.ok()) return call.refuse(told.error());
+    std::string last_try = std::move(answer.message);
     answer.message =
         told->message.empty() ? "the planner looks at it next" : std::move(told->message);
     answer.position = told->position;
     answer.details = std::move(told->details);
+    // Of a job that failed before: what stood in its way, and may still do.
+    if (!last_try.empty())
+      answer.details.insert(answer.details.begin(), cat("the last try: ", last_try));
     answer.remedies = std::move(told->remedies);
     call.answer_object(answer);
   });

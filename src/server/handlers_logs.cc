@@ -1,5 +1,6 @@
-// Output of tasks, as text.
+// Output of tasks, as text; or in frames that tell the stream of each piece.
 
+#include "api/log_frame.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "server/encode.h"
@@ -19,9 +20,13 @@ constexpr Millis kReaderPatience{600'000};
 // One follower of one task's output, on a worker thread.
 class LogFollower {
  public:
-  LogFollower(Services& services, std::string task, api::LogQuery query,
+  LogFollower(Services& services, std::string task, api::LogQuery query, bool framed,
               std::shared_ptr<net::BodyStream> stream)
-      : services_(services), task_(std::move(task)), query_(query), stream_(std::move(stream)) {}
+      : services_(services),
+        task_(std::move(task)),
+        query_(query),
+        framed_(framed),
+        stream_(std::move(stream)) {}
 
   void run() {
     std::optional<int64_t> attempt = query_.attempt;
@@ -29,7 +34,7 @@ class LogFollower {
     while (attempt && *attempt > 0 && !stream_->closed()) {
       Status read = read_one(*attempt);
       if (!read.ok() && read.error().code != Code::kNotFound) {
-        stream_->write(cat("tessera: ", read.error().text(), "\n"));
+        say(cat("tessera: ", read.error().text(), "\n"));
         break;
       }
       if (!query_.follow || query_.attempt) break;
@@ -38,7 +43,14 @@ class LogFollower {
     stream_->finish();
   }
 
+  // In the place of output.
+  void say(std::string_view sentence) { stream_->write(piece(2, sentence)); }
+
  private:
+  std::string piece(int stream, std::string_view text) const {
+    return framed_ ? api::log_frame(stream, text) : std::string(text);
+  }
+
   std::optional<api::Task> task() const {
     EntryPtr entry = services_.view.find(std::string(core::kTaskKind), task_);
     if (!entry) return std::nullopt;
@@ -80,13 +92,14 @@ class LogFollower {
     return services_.engine.read_log(query, [&](int stream, std::string_view text) {
       return text.empty() || !wanted(stream)
                  ? !stream_->closed()
-                 : stream_->write_within(std::string(text), kReaderPatience);
+                 : stream_->write_within(piece(stream, text), kReaderPatience);
     });
   }
 
   Services& services_;
   std::string task_;
   api::LogQuery query_;
+  const bool framed_;
   std::shared_ptr<net::BodyStream> stream_;
 };
 
@@ -98,12 +111,14 @@ void logs(Services& services, const Call& call, const api::LogQuery& query) {
   if (!job.ok()) return call.refuse(job.error());
   Result<std::string> task = find_task(*job, query.index);
   if (!task.ok()) return call.refuse(task.error());
+  bool framed = call.headers.get("Accept").find(api::kFramedLogType) != std::string_view::npos;
+  std::string_view type = framed ? api::kFramedLogType : "text/plain; charset=utf-8";
   auto stream = call.exchange.start_stream(
-      200, {{"Content-Type", "text/plain; charset=utf-8"}, {"Cache-Control", "no-store"}});
+      200, {{"Content-Type", std::string(type)}, {"Cache-Control", "no-store"}});
   stream->on_closed([&services](const std::string&) { services.view.wake(); });
-  auto follower = std::make_shared<LogFollower>(services, *task, query, stream);
+  auto follower = std::make_shared<LogFollower>(services, *task, query, framed, stream);
   if (services.streams.run([follower] { follower->run(); }, false)) return;
-  stream->write("tessera: too many logs are being followed at once; try again in a moment\n");
+  follower->say("tessera: too many logs are being followed at once; try again in a moment\n");
   stream->finish();
 }
 

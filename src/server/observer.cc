@@ -1,6 +1,7 @@
 #include "server/observer.h"
 
 #include <chrono>
+#include <set>
 
 #include "base/log.h"
 #include "base/text.h"
@@ -24,7 +25,11 @@ core::Command to_command(const engine::Observation& observation) {
                               observation.reason == api::Reason::kLost,
                               observation.message};
     case What::kStartFailed:
-      return core::TaskStartFailed{ref.task, ref.attempt, observation.reason, observation.message};
+      return core::TaskStartFailed{.task = ref.task,
+                                   .attempt = ref.attempt,
+                                   .reason = observation.reason,
+                                   .message = observation.message,
+                                   .passing = observation.passing};
   }
   CHECK(false);
 }
@@ -50,6 +55,15 @@ std::vector<core::Reconcile::Container> started_containers(const View& view) {
       out.push_back({entry->key, *attempt->integer()});
   }
   return out;
+}
+
+std::vector<std::string> needed_images(const View& view) {
+  std::set<std::string> out;
+  for (const EntryPtr& entry : view.list_live(std::string(core::kJobKind))) {
+    Value tree = entry->tree();
+    if (const Value* spec = tree.find("spec")) out.insert(spec->text("image"));
+  }
+  return {out.begin(), out.end()};
 }
 
 Status Observer::look() {

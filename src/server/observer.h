@@ -14,6 +14,9 @@
 
 namespace tessera::server {
 
+// The images of all jobs that are not over.
+std::vector<std::string> needed_images(const View& view);
+
 class Observer {
  public:
   using Observe = std::function<void(core::Command command)>;

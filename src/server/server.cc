@@ -73,6 +73,7 @@ Status Server::start() {
       [&parts](const api::Accelerator& device) { return parts.observer->prepare(device); },
       observe);
 
+  parts.engine->needed_images([&parts] { return needed_images(parts.view); });
   // First what the engine has, then what it is asked to do, then new requests.
   TRY_STATUS(parts.engine->start([observe](engine::Observation seen) { observe(to_command(seen)); })
                  .in("engine"));

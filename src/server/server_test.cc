@@ -104,6 +104,21 @@ TEST_F(ServerTest, AJobRunsAndItsOutputAndExitCodeCome) {
   EXPECT_EQ(ended.status.exitCode, 3);
 }
 
+TEST_F(ServerTest, ALogTellsItsStreamsApartForWhomAsks) {
+  ASSERT_TRUE(
+      create(job("a", {"print", "one", "print-error", "two", "print-part", "thr", "print", "ee"}))
+          .ok());
+  std::string told;
+  int last = 0;
+  Status read = client_->logs(path("a"), {.follow = true}, [&](int stream, std::string_view text) {
+    if (stream != std::exchange(last, stream)) told += cat(stream, ":");
+    told += text;
+    return true;
+  });
+  ASSERT_TRUE(read.ok()) << read.error().text();
+  EXPECT_EQ(told, "1:one\n2:two\n1:three\n");
+}
+
 TEST_F(ServerTest, AKeyMakesARepeatedCreateTheFirstOne) {
   api::Job wanted = job("", {"loop"});
   auto first = create(wanted, "key"), again = create(wanted, "key");

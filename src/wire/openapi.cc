@@ -5,6 +5,7 @@
 #include <set>
 
 #include "api/envelope.h"
+#include "api/log_frame.h"
 #include "api/routes.h"
 #include "base/text.h"
 
@@ -217,11 +218,18 @@ Value websocket_response() {
         "channel."}});
 }
 
+Value text_response(const api::RouteInfo& route) {
+  Value bodies = content("text/plain", object({{"type", "string"}}));
+  if (route.query().name == api::LogQuery::kTypeName)
+    bodies.set(std::string(api::kFramedLogType),
+               object({{"schema", object({{"type", "string"}, {"format", "binary"}})}}));
+  return object({{"description", "Text as it comes."}, {"content", std::move(bodies)}});
+}
+
 Value success(const api::RouteInfo& route) {
   switch (route.shape) {
     case api::Shape::kText:
-      return object({{"description", "Text as it comes."},
-                     {"content", content("text/plain", object({{"type", "string"}}))}});
+      return text_response(route);
     case api::Shape::kStream:
       return object(
           {{"description",

@@ -13,8 +13,12 @@ class Run(e2e.ServerTest):
         done = self.server.run("run", "--rm", "--gpus", "1", IMAGE, "sh", "-c",
                                "echo out; echo err >&2; exit 3")
         self.assertEqual(done.returncode, 3, done.stderr)
-        # One log holds both streams, in the order of writing.
-        self.assertEqual(done.stdout, "out\nerr\n")
+        self.assertEqual((done.stdout, done.stderr.splitlines()[0]), ("out\n", "err"))
+        name = self.server.detached(IMAGE, "sh", "-c", "echo a; echo b >&2; echo c; echo d >&2")
+        self.server.check("wait", name)
+        logs = self.server.run("logs", name)
+        self.assertEqual((logs.stdout, logs.stderr), ("a\nc\n", "b\nd\n"))
+        self.remove_jobs(name)
         self.assertEqual(self.server.check("run", "--rm", IMAGE, "echo", "hello"), "hello\n")
 
     def test_a_killed_program_is_told_by_its_exit_code(self):

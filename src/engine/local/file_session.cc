@@ -1,14 +1,11 @@
 // Files out of a container and into it, as a tar stream.
 
-#include <fcntl.h>
 #include <grp.h>
 #include <sched.h>
-#include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
-#include <mutex>
 #include <thread>
 
 #include "archive/archive.h"
@@ -20,8 +17,6 @@
 namespace tessera::local {
 
 namespace {
-
-constexpr size_t kPiece = size_t{64} << 10;
 
 // Who reads and writes: the container's user, so that nobody gets at files of mounted folders that
 // way, or leaves some there, that its own programs could not.
@@ -62,10 +57,7 @@ Status enter(uint32_t pid, const Identity& identity) {
 class FileSession final : public engine::Session {
  public:
   FileSession(std::string path, bool into, engine::SessionEvents events)
-      : path_(std::move(path)),
-        into_(into),
-        events_(std::move(events)),
-        closed_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+      : path_(std::move(path)), into_(into), events_(std::move(events)) {}
 
   ~FileSession() override {
     FileSession::close();
@@ -77,30 +69,23 @@ class FileSession final : public engine::Session {
   }
 
   Status start(uint32_t pid, const Identity& identity) {
-    int ends[2];
-    if (::pipe2(ends, O_CLOEXEC) != 0) return errno_error("make a pipe");
-    output_ = Fd(ends[0]);
-    input_ = Fd(ends[1]);
-    ::fcntl(input_.get(), F_SETFL, O_NONBLOCK);
+    TRY_STATUS(input_.open());
     worker_ = std::thread([this, pid, identity] { run(pid, identity); });
     return Ok;
   }
 
   Status send_stdin(std::string_view bytes) override {
-    std::lock_guard lock(mutex_);
-    if (!input_ || !into_) return error(Code::kConflict, "no input is taken");
-    return write_to_pipe(input_, bytes, closed_);
+    if (!into_) return error(Code::kConflict, "no input is taken");
+    return input_.send(bytes);
   }
   Status close_stdin() override {
-    std::lock_guard lock(mutex_);
-    input_.reset();
+    input_.close();
     return Ok;
   }
   Status resize(int, int) override { return Ok; }  // there is no terminal
   void close() override {
     stopped_ = true;
-    ::eventfd_write(closed_.get(), 1);
-    (void)close_stdin();
+    input_.abandon();
   }
 
  private:
@@ -109,7 +94,7 @@ class FileSession final : public engine::Session {
     if (done.ok()) done = into_ ? take() : give();
     if (!done.ok() && events_.on_output) events_.on_output(2, done.error().text());
     stopped_ = true;
-    ::eventfd_write(closed_.get(), 1);  // nobody waits to be read any more
+    input_.abandon();
     if (events_.on_exit) events_.on_exit(done.ok() ? 0 : 1);
   }
 
@@ -121,27 +106,14 @@ class FileSession final : public engine::Session {
   }
 
   Status take() {
-    return archive::unpack(
-        [this]() -> Result<std::string> {
-          std::string piece(kPiece, '\0');
-          ssize_t got = -1;
-          do got = ::read(output_.get(), piece.data(), piece.size());
-          while (got < 0 && errno == EINTR);
-          if (got < 0) return errno_error("read the stream");
-          piece.resize(static_cast<size_t>(got));
-          return piece;
-        },
-        path_);
+    return archive::unpack([this] { return input_.read(); }, path_);
   }
 
   const std::string path_;
   const bool into_;
   const engine::SessionEvents events_;
-  const Fd closed_;
   std::atomic<bool> stopped_ = false;
-  Fd output_;  // what was sent in, to be read
-  std::mutex mutex_;
-  Fd input_;
+  InputStream input_;
   std::thread worker_;
 };
 

@@ -40,6 +40,9 @@ std::optional<StartFailure> failed(Error error) {
   return StartFailure{api::Reason::kStartFailed, std::move(error)};
 }
 
+// A start notes the use of its image; of a run that is no longer than this, that says enough.
+constexpr Millis kLongRun{3'600'000};
+
 constexpr const char* kGivenUp = "stopped before it started";
 
 // "8888/tcp" of an image: to be published on a free port.
@@ -89,7 +92,9 @@ std::optional<StartFailure> Launcher::start(const Launch& launch, const TaskPtr&
                                             const std::stop_token& given_up) {
   const std::string& container = task->container;
   Image image;
+  ImageStore::Hold hold(machine_.images, launch.image);
   if (auto failure = find_image(launch, image, given_up)) return failure;
+  machine_.images.note_use(image.name, image.last_used);
   auto edits = find_devices(launch);
   if (!edits.ok()) return failed(api::Reason::kAcceleratorFault, edits.error());
   auto devices = find_mapped_devices(launch.devices);
@@ -184,9 +189,18 @@ std::optional<StartFailure> Launcher::find_image(const Launch& launch, Image& im
     if (!found.ok() && given_up.stop_requested())
       return failed(api::Reason::kCancelled, error(Code::kConflict, kGivenUp));
   }
-  if (!found.ok()) return failed(api::Reason::kImagePull, found.error());
+  if (!found.ok())
+    return StartFailure{.reason = api::Reason::kImagePull,
+                        .error = found.error(),
+                        .passing = found.error().code == Code::kExhausted};
   image = *std::move(found);
   return std::nullopt;
+}
+
+void Launcher::note_image_use(const Task& task) {
+  if (wall_now() - task.started < kLongRun) return;
+  auto record = machine_.client.container(task.container);
+  if (record.ok()) machine_.images.note_use(record->image);
 }
 
 Result<accel::cdi::ContainerEdits> Launcher::find_devices(const Launch& launch) const {

@@ -16,6 +16,7 @@ namespace tessera::local {
 struct StartFailure {
   api::Reason reason = api::Reason::kStartFailed;
   Error error;
+  bool passing = false;  // the disk is full
 };
 
 // An engine that is just away says nothing about the job: the start is to be tried again.
@@ -39,6 +40,8 @@ class Launcher {
   Status clear(const std::string& container, const std::string& project);
   // The same, and the task too.
   Status wipe(const std::string& container, const std::string& project);
+  // For a container that has run for long: its image was in use until now.
+  void note_image_use(const Task& task);
   // Its files in the state folder only.
   Status clear_state(const std::string& container);
 

@@ -9,8 +9,10 @@
 #include <filesystem>
 #include <mutex>
 
+#include "base/clock.h"
 #include "base/process.h"
 #include "base/text.h"
+#include "engine/local/builds.h"
 #include "engine/local/cgroup.h"
 #include "engine/local/launcher.h"
 #include "engine/local/log/log_writer.h"
@@ -29,11 +31,17 @@ using engine::Launch;
 using engine::LogQuery;
 
 ImageSummary summary(const Image& image) {
-  auto reference = api::parse_reference(image.name);
-  return {.reference = reference.ok() ? reference->familiar() : image.name,
+  return {.reference = api::familiar_name(image.name),
           .digest = image.digest,
           .size_bytes = image.size_bytes,
-          .created = image.config.created};
+          .created = image.config.created,
+          .last_used = image.last_used};
+}
+
+std::vector<ImageSummary> summaries(const std::vector<Image>& images) {
+  std::vector<ImageSummary> out;
+  for (const Image& image : images) out.push_back(summary(image));
+  return out;
 }
 
 // One line whenever the phase changes or another tenth is done.
@@ -60,6 +68,7 @@ class LocalEngine final : public engine::Engine {
   explicit LocalEngine(LocalOptions options)
       : machine_(std::move(options)),
         launcher_(machine_),
+        builds_(machine_),
         stop_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
   ~LocalEngine() override {
@@ -97,8 +106,19 @@ class LocalEngine final : public engine::Engine {
   Result<ImageSummary> pull_image(const std::string& reference,
                                   const engine::Credentials& credentials,
                                   const engine::Progress& progress) override;
+  Result<std::unique_ptr<engine::Session>> build_image(const engine::BuildOrder& order,
+                                                       engine::SessionEvents events) override {
+    return builds_.begin(order, std::move(events));
+  }
+  Result<api::ImageDetails> inspect_image(const std::string& reference) override {
+    return machine_.images.inspect(reference);
+  }
   Status remove_image(const std::string& reference) override {
     return machine_.images.remove(reference);
+  }
+  Result<engine::Pruned> prune_images(const engine::PruneOrder& order) override;
+  void needed_images(std::function<std::vector<std::string>()> needed) override {
+    machine_.images.needed_by(std::move(needed));
   }
 
  private:
@@ -111,6 +131,7 @@ class LocalEngine final : public engine::Engine {
 
   Machine machine_;
   Launcher launcher_;
+  Builds builds_;
   std::string runc_version_;
   const Fd stop_;  // readable once the engine is being destroyed
   std::mutex mutex_;
@@ -130,6 +151,7 @@ Status LocalEngine::start(std::function<void(engine::Observation)> observe) {
   runc_version_ = first_line({machine_.options.runc, "--version"});
   TRY_STATUS(machine_.daemon.start());
   TRY_STATUS(machine_.client.create_namespace(kNamespace));
+  builds_.start();
   supervisor_ = std::make_unique<Supervisor>(machine_, launcher_, std::move(observe));
   return supervisor_->start();
 }
@@ -221,6 +243,7 @@ Status LocalEngine::signal(const TaskRef& ref, std::string_view signal, engine::
 
 Status LocalEngine::remove_container(const TaskPtr& task) {
   TRY_STATUS(supervisor_->end(task));
+  launcher_.note_image_use(*task);
   TRY_STATUS(launcher_.clear(task->container, task->project));
   machine_.tasks.erase(task);
   return Ok;
@@ -297,18 +320,21 @@ Result<std::unique_ptr<engine::Session>> LocalEngine::attach(const TaskRef& ref,
 
 Result<std::vector<ImageSummary>> LocalEngine::images() {
   TRY(auto all, machine_.images.list());
-  std::vector<ImageSummary> out;
-  for (const Image& image : all) out.push_back(summary(image));
-  return out;
+  return summaries(all);
+}
+
+Result<engine::Pruned> LocalEngine::prune_images(const engine::PruneOrder& order) {
+  std::optional<Instant> since;
+  if (order.unused_for.value > 0) since = wall_now() + order.unused_for * -1;
+  TRY(Pruned pruned, machine_.images.prune(since, order.dry_run));
+  return engine::Pruned{summaries(pruned.images), pruned.freed_bytes};
 }
 
 Result<std::vector<ImageSummary>> LocalEngine::import_image(const std::string& path,
                                                             const std::string& reference,
                                                             const engine::Progress& progress) {
   TRY(auto imported, machine_.images.import(path, reference, lines(progress)));
-  std::vector<ImageSummary> out;
-  for (const Image& image : imported) out.push_back(summary(image));
-  return out;
+  return summaries(imported);
 }
 
 Result<ImageSummary> LocalEngine::pull_image(const std::string& reference,

@@ -215,6 +215,7 @@ void Supervisor::report_started(const TaskPtr& task) {
 void Supervisor::report_failed(const TaskPtr& task, const StartFailure& failure) {
   observe_({.ref = task->ref,
             .what = What::kStartFailed,
+            .passing = failure.passing,
             .reason = failure.reason,
             .message = failure.error.text(),
             .at = wall_now()});

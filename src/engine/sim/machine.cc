@@ -326,13 +326,27 @@ Result<std::shared_ptr<Process>> Machine::attach(const TaskRef& ref,
 
 ImageSummary Machine::add_image(const std::string& reference) {
   auto [found, added] = images_.try_emplace(reference);
+  found->second.last_used = timeline_.now();
   if (!added) return found->second;
   Rng rng(hash(reference));
   std::string digest = "sha256:";
   for (int i = 0; i < 64; ++i) digest += "0123456789abcdef"[rng.below(16)];
   int64_t size_bytes = static_cast<int64_t>(rng.below(uint64_t{20} << 30));
-  found->second = {reference, digest, size_bytes, options_.start};
+  found->second = {reference, digest, size_bytes, options_.start, timeline_.now()};
   return found->second;
+}
+
+std::vector<ImageSummary> Machine::prune(const PruneOrder& order,
+                                         const std::vector<std::string>& needed) {
+  std::set<std::string> in_use(needed.begin(), needed.end());
+  for (const auto& [ref, container] : containers_) in_use.insert(container.launch.image);
+  std::vector<ImageSummary> out;
+  for (const auto& [reference, image] : images_)
+    if (!in_use.contains(reference) && image.last_used <= timeline_.now() + order.unused_for * -1)
+      out.push_back(image);
+  if (!order.dry_run)
+    for (const ImageSummary& image : out) images_.erase(image.reference);
+  return out;
 }
 
 // --- What the world does -----------------------------------------------------------------------

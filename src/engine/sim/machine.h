@@ -64,7 +64,9 @@ class Machine {
   Result<std::shared_ptr<Process>> attach(const TaskRef& ref,
                                           const std::shared_ptr<Channel>& channel);
   std::map<std::string, ImageSummary>& images() { return images_; }
-  ImageSummary add_image(const std::string& reference);
+  ImageSummary add_image(const std::string& reference);  // and notes its use
+  // Removes what is in no use and not among the needed ones.
+  std::vector<ImageSummary> prune(const PruneOrder& order, const std::vector<std::string>& needed);
 
   // What the world does to it.
   void set_faults(SimFaults faults) { faults_ = std::move(faults); }

@@ -250,6 +250,32 @@ Result<ImageSummary> SimEngine::pull_image(const std::string& reference, const C
   return call("", [&]() -> Result<ImageSummary> { return machine_->add_image(reference); });
 }
 
+Result<std::unique_ptr<Session>> SimEngine::build_image(const BuildOrder&, SessionEvents) {
+  return error(Code::kConflict, "a simulated machine builds no images");
+}
+
+Result<api::ImageDetails> SimEngine::inspect_image(const std::string& reference) {
+  return call("", [&]() -> Result<api::ImageDetails> {
+    auto found = machine_->images().find(reference);
+    if (found == machine_->images().end()) return no_such_image(reference);
+    const ImageSummary& image = found->second;
+    return api::ImageDetails{.Id = image.digest,
+                             .RepoTags = {reference},
+                             .Created = image.created,
+                             .Size = image.size_bytes,
+                             .LastUsed = image.last_used};
+  });
+}
+
+Result<Pruned> SimEngine::prune_images(const PruneOrder& order) {
+  std::vector<std::string> needed = needed_images_ ? needed_images_() : std::vector<std::string>();
+  return call("", [&]() -> Result<Pruned> {
+    Pruned out{machine_->prune(order, needed), 0};
+    for (const ImageSummary& image : out.images) out.freed_bytes += image.size_bytes;
+    return out;
+  });
+}
+
 Status SimEngine::remove_image(const std::string& reference) {
   return call("", [&]() -> Status {
     if (machine_->images().erase(reference) == 0) return no_such_image(reference);

@@ -52,7 +52,15 @@ class SimEngine : public Engine {
                                                  const Progress& progress) override;
   Result<ImageSummary> pull_image(const std::string& reference, const Credentials& credentials,
                                   const Progress& progress) override;
+  // Virtual machines build nothing.
+  Result<std::unique_ptr<Session>> build_image(const BuildOrder& order,
+                                               SessionEvents events) override;
+  Result<api::ImageDetails> inspect_image(const std::string& reference) override;
   Status remove_image(const std::string& reference) override;
+  Result<Pruned> prune_images(const PruneOrder& order) override;
+  void needed_images(std::function<std::vector<std::string>()> needed) override {
+    needed_images_ = std::move(needed);
+  }
 
  private:
   // Carries a call out, unless a fault strikes it or the engine is not started.
@@ -61,6 +69,7 @@ class SimEngine : public Engine {
   void keep_time();  // the thread that real time passes on
   std::shared_ptr<sim::Channel> open_channel(SessionEvents events);
 
+  std::function<std::vector<std::string>()> needed_images_;
   std::shared_ptr<sim::Machine> machine_;
   std::shared_ptr<sim::Client> client_;  // guarded by the machine's lock, as are those
   std::vector<std::weak_ptr<sim::Channel>> channels_;  // of its sessions

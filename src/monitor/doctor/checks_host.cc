@@ -24,6 +24,7 @@ constexpr Need kNeeds[] = {
     {"skopeo", "skopeo", "fetch images"},
     {"umoci", "umoci", "unpack images"},
     {"nft", "nftables", "keep projects' networks apart"},
+    {"buildah", "buildah", "build images (tessera image build)", Grade::kWarning},
     {"tini-static", "tini", "give containers an init (--init)", Grade::kWarning},
 };
 

@@ -25,7 +25,7 @@ class Doctor : public testing::Test {
     std::string pattern = std::filesystem::temp_directory_path() / "tessera-doctor-XXXXXX";
     ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
     root_ = pattern;
-    for (auto name : {"containerd", "runc", "skopeo", "umoci", "nft", "tini-static"})
+    for (auto name : {"containerd", "runc", "skopeo", "umoci", "nft", "buildah", "tini-static"})
       put(cat("/usr/bin/", name), "");
     put("/usr/lib/cni/bridge", "");
     put("/sys/fs/cgroup/cgroup.controllers", "cpuset cpu io memory pids\n");

@@ -62,6 +62,8 @@ class Containerd {
   Status remove_snapshot(std::string_view snapshotter, std::string_view key) const;
   Result<SnapshotInfo> snapshot(std::string_view snapshotter, std::string_view key) const;
   Result<std::vector<SnapshotInfo>> snapshots(std::string_view snapshotter) const;
+  // What it takes on the disk, without its parents.
+  Result<int64_t> snapshot_bytes(std::string_view snapshotter, std::string_view key) const;
   // Adds a snapshot that others made to this client's lease. Look whether it is there after that.
   Status hold_snapshot(std::string_view snapshotter, std::string_view name) const;
   // Unpacks a layer into mounts; returns what it is uncompressed (its digest is the diff id).
@@ -69,6 +71,8 @@ class Containerd {
 
   // Images: names for manifests.
   Status put_image(const ImageRecord& image) const;  // creates, or points the name elsewhere
+  // Sets these and leaves the others.
+  Status set_image_labels(std::string_view name, const Labels& labels) const;
   Result<ImageRecord> image(std::string_view name) const;
   Result<std::vector<ImageRecord>> images() const;
   // `collect`: returns only after the garbage collector has run.

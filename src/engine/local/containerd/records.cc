@@ -57,6 +57,16 @@ Status Containerd::put_image(const ImageRecord& image) const {
   return call.done(connection_->images->Update(call.context(), update, &reply));
 }
 
+Status Containerd::set_image_labels(std::string_view name, const Labels& labels) const {
+  Call call(*connection_, cat("label the image ", name), kQuickMs, lease_);
+  images_v1::UpdateImageRequest request;
+  request.mutable_image()->set_name(std::string(name));
+  set_labels(labels, request.mutable_image()->mutable_labels());
+  for (const auto& [key, value] : labels) request.mutable_update_mask()->add_paths("labels." + key);
+  images_v1::UpdateImageResponse reply;
+  return call.done(connection_->images->Update(call.context(), request, &reply));
+}
+
 Result<ImageRecord> Containerd::image(std::string_view name) const {
   Call call(*connection_, cat("look up the image ", name), kQuickMs, lease_);
   images_v1::GetImageRequest request;

@@ -115,6 +115,15 @@ Result<std::vector<SnapshotInfo>> Containerd::snapshots(std::string_view snapsho
   return out;
 }
 
+Result<int64_t> Containerd::snapshot_bytes(std::string_view snapshotter,
+                                           std::string_view key) const {
+  Call call(*connection_, cat("measure the snapshot ", key), kTaskMs, lease_);
+  v1::UsageResponse reply;
+  TRY_STATUS(call.done(connection_->snapshots->Usage(
+      call.context(), about<v1::UsageRequest>(snapshotter, key), &reply)));
+  return reply.size();
+}
+
 Result<Descriptor> Containerd::apply_layer(const Descriptor& layer,
                                            const std::vector<Mount>& mounts) const {
   Call call(*connection_, cat("unpack the layer ", layer.digest), kTransferMs, lease_);

@@ -53,6 +53,11 @@ Labels string_map(const Value* value) {
   return out;
 }
 
+int64_t number_in(const Value& value, std::string_view key) {
+  const Value* found = value.find(key);
+  return found != nullptr && found->integer() != nullptr ? *found->integer() : 0;
+}
+
 // Docker's HEALTHCHECK; its durations are nanoseconds, 0 where it says nothing.
 std::optional<api::HealthCheck> to_health_check(const Value* value) {
   if (value == nullptr) return std::nullopt;
@@ -62,19 +67,15 @@ std::optional<api::HealthCheck> to_health_check(const Value* value) {
   out.disabled = test[0] == "NONE";
   if (test[0] == "CMD") out.command.assign(test.begin() + 1, test.end());
   if (test[0] == "CMD-SHELL" && test.size() == 2) out.command = {"/bin/sh", "-c", test[1]};
-  auto number = [&](std::string_view key) -> int64_t {
-    const Value* found = value->find(key);
-    return found != nullptr && found->integer() != nullptr ? *found->integer() : 0;
-  };
   auto duration = [&](std::string_view key) -> std::optional<Millis> {
-    int64_t ms = number(key) / 1'000'000;
+    int64_t ms = number_in(*value, key) / 1'000'000;
     return ms > 0 ? std::optional(Millis{ms}) : std::nullopt;
   };
   out.interval = duration("Interval");
   out.timeout = duration("Timeout");
   out.startPeriod = duration("StartPeriod");
   out.startInterval = duration("StartInterval");
-  if (number("Retries") > 0) out.retries = number("Retries");
+  if (int64_t retries = number_in(*value, "Retries"); retries > 0) out.retries = retries;
   return out;
 }
 
@@ -184,6 +185,35 @@ Result<ImageConfig> parse_image_config(std::string_view json) {
   out.exposed_ports = keys(config->find("ExposedPorts"));
   out.volumes = keys(config->find("Volumes"));
   out.health_check = to_health_check(config->find("Healthcheck"));
+  return out;
+}
+
+Result<api::ImageDetails> parse_image_details(std::string_view json) {
+  TRY(ImageConfig common, parse_image_config(json));
+  TRY(Value document, wire::parse_json(json));
+  const Platform& platform = common.platform;
+  api::ImageDetails out{.Created = common.created,
+                        .Config = {.User = common.user,
+                                   .Env = common.env,
+                                   .Entrypoint = common.entrypoint,
+                                   .Cmd = common.cmd,
+                                   .WorkingDir = common.working_dir,
+                                   .Labels = common.labels,
+                                   .StopSignal = common.stop_signal},
+                        .Architecture = platform.architecture,
+                        .Variant = platform.variant,
+                        .Os = platform.os,
+                        .RootFS = {.Type = "layers", .Layers = common.diff_ids}};
+  for (const std::string& port : common.exposed_ports) out.Config.ExposedPorts[port] = {};
+  for (const std::string& folder : common.volumes) out.Config.Volumes[folder] = {};
+  const Value* config = document.find("config");
+  const Value* check = config == nullptr ? nullptr : config->find("Healthcheck");
+  if (check == nullptr || check->map() == nullptr) return out;
+  out.Config.Healthcheck = api::ImageHealthcheck{.Test = strings(check->find("Test")),
+                                                 .Interval = number_in(*check, "Interval"),
+                                                 .Timeout = number_in(*check, "Timeout"),
+                                                 .StartPeriod = number_in(*check, "StartPeriod"),
+                                                 .Retries = number_in(*check, "Retries")};
   return out;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "api/container.h"
+#include "api/images.h"
 #include "base/result.h"
 #include "base/units.h"
 #include "engine/local/containerd/types.h"
@@ -62,6 +63,8 @@ struct ImageConfig {
 Result<std::variant<Index, Manifest>> parse_manifest(std::string_view json);
 Result<Manifest> parse_single_manifest(std::string_view json);
 Result<ImageConfig> parse_image_config(std::string_view json);
+// The same as docker inspect tells it, without what only a store knows (its names and sizes).
+Result<api::ImageDetails> parse_image_details(std::string_view json);
 // The names inside a docker-save archive's manifest.json, an empty name for an image without one.
 Result<std::vector<std::string>> parse_saved_names(std::string_view json);
 

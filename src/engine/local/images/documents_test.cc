@@ -53,6 +53,22 @@ TEST(DocumentsTest, SaysWhyItIsNoImage) {
   }
 }
 
+TEST(DocumentsTest, TellsConfigurationsInDockersWords) {
+  auto told = parse_image_details(R"({
+    "created": "2026-01-31T12:00:00Z", "architecture": "arm64", "variant": "v8", "os": "linux",
+    "config": {"Cmd": ["c"], "ExposedPorts": {"8888/tcp": {}}, "Volumes": {"/data": {}},
+      "Healthcheck": {"Test": ["CMD-SHELL", "true"], "Interval": 5000000000, "Retries": 3}},
+    "rootfs": {"type": "layers", "diff_ids": []}})");
+  ASSERT_TRUE(told.ok()) << told.error().text();
+  EXPECT_EQ(cat(told->Os, "/", told->Architecture, "/", told->Variant), "linux/arm64/v8");
+  EXPECT_EQ(told->Config.Cmd, std::vector<std::string>{"c"});
+  EXPECT_TRUE(told->Config.ExposedPorts.contains("8888/tcp"));
+  EXPECT_TRUE(told->Config.Volumes.contains("/data"));
+  EXPECT_EQ(told->Config.Healthcheck,
+            (api::ImageHealthcheck{{"CMD-SHELL", "true"}, 5'000'000'000, 0, 0, 3}));
+  EXPECT_FALSE(parse_image_details("{").ok());
+}
+
 TEST(DocumentsTest, ReadsConfigurations) {
   Result<ImageConfig> parsed = parse_image_config(cat(R"({
     "created": "2026-01-31T12:00:00.5Z", "architecture": "amd64", "os": "linux",

@@ -37,8 +37,10 @@ Result<Image> ImageStore::pull(std::string_view text, const RegistryLogin& login
     return pull_now(reference, login, all, unwanted);
   };
   auto pulled = pulls_.run(flight_key(reference, login), progress, given_up, work);
-  if (pulled) return *std::move(pulled);
-  return error(Code::kConflict, cat("the pull of ", reference.familiar(), " was given up"));
+  if (!pulled)
+    return error(Code::kConflict, cat("the pull of ", reference.familiar(), " was given up"));
+  if (pulled->ok()) return *std::move(pulled);
+  return helped(std::move(*pulled).error(), cat("the image ", reference.familiar()));
 }
 
 Result<Image> ImageStore::pull_now(const Reference& reference, const RegistryLogin& login,
@@ -81,15 +83,19 @@ Result<ImageFiles> ImageStore::download(Skopeo& skopeo, const Reference& referen
 
   const std::string blobs = folder + "/blobs";
   TRY_STATUS(make_directories(blobs + "/sha256", 0700));
-  const int64_t total = reuse_layers(manifest, blobs);
+  const Missing missing = reuse_layers(manifest, blobs);
+  const int64_t total = missing.bytes;
   const int64_t reused = folder_bytes(blobs);
-  const std::string what = cat("downloading ", reference.familiar());
-  TRY_STATUS(require_space(what, total, options_.work_folder));
+  const std::string what = cat("the image ", reference.familiar());
+  // The largest layer is there twice for a while: it is copied into containerd's files.
+  const int64_t need =
+      total + (same_disk(folder, options_.storage_folder) ? missing.largest_bytes : 0);
+  TRY_STATUS(require_space(what, need, options_.work_folder));
   auto tell = [&](int64_t bytes) {
     progress({ImageProgress::Phase::kDownloading, std::min(bytes - reused, total), total});
   };
   Status done = skopeo.download(exact, blobs, tell);
-  if (!done.ok()) return explain_full(done.error(), what, total, options_.work_folder);
+  if (!done.ok()) return explain_full(done.error(), what, need, options_.work_folder);
 
   // skopeo writes its own form of docker's configurations; the registry has what the digest means.
   const std::string& config_digest = manifest.config.digest;
@@ -101,13 +107,16 @@ Result<ImageFiles> ImageStore::download(Skopeo& skopeo, const Reference& referen
       .in(refused);
 }
 
-int64_t ImageStore::reuse_layers(const Manifest& manifest, const std::string& blobs) const {
-  const std::string stored = options_.storage_folder + "/io.containerd.content.v1.content/blobs";
-  int64_t missing = 0;
+ImageStore::Missing ImageStore::reuse_layers(const Manifest& manifest,
+                                             const std::string& blobs) const {
+  const std::string stored = stored_blobs();
+  Missing missing;
   for (const Descriptor& layer : manifest.layers) {
     const std::string from = blob_path(stored, layer.digest), to = blob_path(blobs, layer.digest);
     bool linked = exists(to) || ::link(from.c_str(), to.c_str()) == 0;
-    if (!linked) missing += layer.size;
+    if (linked) continue;
+    missing.bytes += layer.size;
+    missing.largest_bytes = std::max(missing.largest_bytes, layer.size);
   }
   return missing;
 }
@@ -120,18 +129,21 @@ Result<Image> ImageStore::resolve(std::string_view text) {
   return image;
 }
 
-// By its name or, for a digest, by any name of the same repository.
+bool ImageStore::means(const Reference& reference, const std::string& name,
+                       const std::string& digest) {
+  if (name == reference.text()) return true;
+  if (reference.digest.empty() || digest != reference.digest) return false;
+  Result<Reference> other = api::parse_reference(name);
+  return other.ok() && other->name() == reference.name();
+}
+
 Result<ImageRecord> ImageStore::find(const Reference& reference) const {
   Result<ImageRecord> named = client_.image(reference.text());
   if (named.ok() || named.error().code != Code::kNotFound) return named;
   if (!reference.digest.empty()) {
     TRY(std::vector<ImageRecord> records, client_.images());
-    for (ImageRecord& record : records) {
-      Result<Reference> other = api::parse_reference(record.name);
-      if (other.ok() && other->name() == reference.name() &&
-          record.target.digest == reference.digest)
-        return std::move(record);
-    }
+    for (ImageRecord& record : records)
+      if (means(reference, record.name, record.target.digest)) return std::move(record);
   }
   return error(Code::kNotFound, cat("the image ", reference.familiar(), " is not on this machine"),
                {}, "pull or import it first");
@@ -153,13 +165,14 @@ Result<Image> ImageStore::describe(const ImageRecord& record) {
     std::vector<std::string> chain = chain_ids(out.config.diff_ids);
     out.digest = digest;
     out.chain_id = chain.empty() ? std::string() : chain.back();
-    out.size_bytes = record.target.size + manifest.config.size;
-    for (const Descriptor& layer : manifest.layers) out.size_bytes += layer.size;
+    out.blobs = {record.target, manifest.config};
+    out.blobs.insert(out.blobs.end(), manifest.layers.begin(), manifest.layers.end());
+    for (const Descriptor& blob : out.blobs) out.size_bytes += blob.size;
     lock.lock();
     described_[digest] = out;
   }
   out.name = record.name;
-  out.added = record.updated;
+  out.last_used = last_use(record);
   return out;
 }
 

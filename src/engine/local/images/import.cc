@@ -60,7 +60,8 @@ Result<std::vector<Image>> ImageStore::import(const std::string& path, std::stri
   Result<std::vector<Image>> done = std::filesystem::is_directory(whole, failed)
                                         ? import_layout(whole, /*disposable=*/false, name, tell)
                                         : import_archive(whole, name, tell);
-  return std::move(done).in(cat("cannot import ", path));
+  if (done.ok()) return done;
+  return helped(std::move(done).error(), "the image").in(cat("cannot import ", path));
 }
 
 Result<std::vector<Image>> ImageStore::import_archive(const std::string& archive,
@@ -77,14 +78,14 @@ Result<std::vector<Image>> ImageStore::import_archive(const std::string& archive
   if (has("oci-layout")) {
     std::error_code failed;
     const auto size = static_cast<int64_t>(std::filesystem::file_size(archive, failed));
-    TRY_STATUS(require_space("unpacking the archive", failed ? 0 : size, options_.work_folder));
+    TRY_STATUS(require_space("unpacking it", failed ? 0 : size, options_.work_folder));
     const std::string layout = folder.path() + "/layout";
     TRY_STATUS(make_directories(layout, 0700));
     Result<std::string> unpacked =
         tar({"-xf", archive, "-C", layout, "--no-same-owner", "--no-same-permissions"}, archive,
             stopping_);
     if (!unpacked.ok())
-      return explain_full(unpacked.error(), "unpacking the archive", size, options_.work_folder);
+      return explain_full(unpacked.error(), "unpacking it", size, options_.work_folder);
     return import_layout(layout, /*disposable=*/true, name, progress);
   }
   if (has("manifest.json")) return import_saved(archive, folder.path(), name, progress);
@@ -101,11 +102,16 @@ Result<std::vector<Image>> ImageStore::import_saved(const std::string& archive,
   TRY(std::vector<std::string> inside, parse_saved_names(json));
   if (!name.empty() && inside.size() > 1) return too_many(inside.size());
   Skopeo skopeo(options_.skopeo, folder, stopping_);
+  std::error_code failed;
+  const auto size = static_cast<int64_t>(std::filesystem::file_size(archive, failed));
   std::vector<Image> out;
   for (size_t i = 0; i < inside.size(); ++i) {
     TRY(std::string wanted, name_for(name, inside[i]));
     const std::string layout = cat(folder, "/saved-", i);
-    TRY_STATUS(skopeo.unpack_saved(archive, inside[i].empty() ? cat("@", i) : inside[i], layout));
+    Status unpacked =
+        skopeo.unpack_saved(archive, inside[i].empty() ? cat("@", i) : inside[i], layout);
+    if (!unpacked.ok())
+      return explain_full(unpacked.error(), "unpacking it", size, options_.work_folder);
     TRY(std::vector<Image> imported, import_layout(layout, /*disposable=*/true, wanted, progress));
     out.insert(out.end(), imported.begin(), imported.end());
   }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <random>
 
+#include "api/image_reference.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "engine/local/images/temp_folder.h"
@@ -67,7 +68,7 @@ Ingest::Ingest(Containerd client, std::string snapshotter, std::string storage)
 Status Ingest::run(const ImageFiles& image, const std::string& name,
                    const ImageProgressSink& progress) {
   const int64_t need = need_bytes(image);
-  const std::string what = cat("storing ", name);
+  const std::string what = cat("the image ", api::familiar_name(name));
   TRY_STATUS(require_space(what, need, storage_));
   TRY(Lease lease, client_.lease(kLeaseMs));
   Status done = store(lease.client(), image, progress);
@@ -95,14 +96,18 @@ Status Ingest::restore(const std::string& manifest_digest, const ImageConfig& co
 // The smallest amount that it can be: only what is not there yet, and less what storing frees.
 int64_t Ingest::need_bytes(const ImageFiles& image) const {
   std::vector<std::string> chain = chain_ids(image.config.diff_ids);
-  int64_t to_store = 0, to_unpack = 0;
+  int64_t to_store = 0, to_unpack = 0, largest = 0;
   for (size_t i = 0; i < chain.size(); ++i) {
     const Descriptor& layer = image.manifest.layers[i];
-    if (!client_.content(layer.digest).ok()) to_store += layer.size;
+    if (!client_.content(layer.digest).ok()) {
+      to_store += layer.size;
+      largest = std::max(largest, layer.size);
+    }
     if (!client_.snapshot(snapshotter_, chain[i]).ok())
       to_unpack += uncompressed_bytes(blob_path(image.blobs, layer.digest), layer.size);
   }
-  return to_store + std::max<int64_t>(0, to_unpack - (image.disposable ? to_store : 0));
+  bool moves = image.disposable && same_disk(image.blobs, storage_);
+  return moves ? std::max(largest, to_unpack) : to_store + to_unpack;
 }
 
 Status Ingest::store(const Containerd& leased, const ImageFiles& image,
@@ -120,10 +125,12 @@ Status Ingest::store(const Containerd& leased, const ImageFiles& image,
                                  {{"containerd.io/uncompressed", image.config.diff_ids[i]}}, tell));
     before += layer.size;
     tell(0);
+    // One by one, so that the disk never holds the image twice.
+    auto rest = image.manifest.layers.begin() + static_cast<ptrdiff_t>(i) + 1;
+    if (image.disposable &&
+        std::find(rest, image.manifest.layers.end(), layer) == image.manifest.layers.end())
+      ::unlink(path.c_str());
   }
-  if (image.disposable)  // only now: a layer may be named twice
-    for (const Descriptor& layer : image.manifest.layers)
-      ::unlink(blob_path(image.blobs, layer.digest).c_str());
 
   std::vector<std::string> chain = chain_ids(image.config.diff_ids);
   Labels config_labels;

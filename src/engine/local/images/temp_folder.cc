@@ -1,13 +1,14 @@
 #include "engine/local/images/temp_folder.h"
 
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 
 #include <filesystem>
 
+#include "base/bytes.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "base/units.h"
 
 namespace tessera::local {
 
@@ -15,14 +16,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string mebibytes(int64_t bytes) {
-  constexpr int64_t kMiB = 1 << 20;
-  return format_memory(MiB{(bytes + kMiB - 1) / kMiB});
-}
+constexpr std::string_view kAreFree = " are free on ";
 
-std::string space_sentence(std::string_view what, int64_t need_bytes, const std::string& path) {
-  return cat(what, " needs at least ", mebibytes(need_bytes), ", ", mebibytes(free_bytes(path)),
-             " free in ", path);
+Error no_space(std::string_view what, int64_t need_bytes, int64_t free, const std::string& path) {
+  // A disk that filled up although there was room for the least that it could be.
+  std::string needs = need_bytes > free
+                          ? cat(" needs at least ", byte_size(need_bytes), ", ", byte_size(free))
+                          : cat(" needs more than the ", byte_size(free), " that");
+  return error(Code::kExhausted, cat(what, needs, kAreFree, path));
 }
 
 }  // namespace
@@ -60,7 +61,8 @@ int64_t folder_bytes(const std::string& path) {
   for (fs::recursive_directory_iterator at(path, failed), end; !failed && at != end;
        at.increment(failed)) {
     std::error_code ignored;
-    uintmax_t size = at->is_regular_file(ignored) ? at->file_size(ignored) : 0;
+    bool file = fs::is_regular_file(at->symlink_status(ignored));  // not what a link leads to
+    uintmax_t size = file ? at->file_size(ignored) : 0;
     if (!ignored) sum += static_cast<int64_t>(size);
   }
   return sum;
@@ -73,16 +75,22 @@ int64_t free_bytes(const std::string& path) {
 }
 
 Status require_space(std::string_view what, int64_t need_bytes, const std::string& path) {
-  if (free_bytes(path) >= need_bytes) return Ok;
-  return error(Code::kExhausted, space_sentence(what, need_bytes, path), {},
-               "make room, or remove images that no one uses");
+  int64_t free = free_bytes(path);
+  if (free >= need_bytes) return Ok;
+  return no_space(what, need_bytes, free, path);
 }
 
 Error explain_full(Error failure, std::string_view what, int64_t need_bytes,
                    const std::string& path) {
-  if (failure.code != Code::kExhausted) return failure;
-  return error(Code::kExhausted, cat("the disk is full: ", space_sentence(what, need_bytes, path)),
-               {}, "make room, or remove images that no one uses");
+  bool told = failure.message.find(kAreFree) != std::string::npos;
+  if (failure.code != Code::kExhausted || told) return failure;
+  return no_space(what, need_bytes, free_bytes(path), path);
+}
+
+bool same_disk(const std::string& a, const std::string& b) {
+  struct stat of_a{}, of_b{};
+  return ::stat(a.c_str(), &of_a) == 0 && ::stat(b.c_str(), &of_b) == 0 &&
+         of_a.st_dev == of_b.st_dev;
 }
 
 }  // namespace tessera::local

@@ -29,10 +29,13 @@ int64_t folder_bytes(const std::string& path);
 // Bytes that may still be written to the file system that has `path`; 0 when unknown.
 int64_t free_bytes(const std::string& path);
 
-// "downloading needs 14336Mi, 3072Mi free in /var/lib/x": kExhausted unless there is room.
+// "image x needs at least 14GB, 3GB are free on /var/lib/x": kExhausted unless there is room.
 Status require_space(std::string_view what, int64_t need_bytes, const std::string& path);
-// The same sentence in place of an error that only says that the disk is full.
+// The same sentence in place of an error that only says that the disk is full; one that has numbers
+// already stays. Call it once what was written is cleared away again.
 Error explain_full(Error failure, std::string_view what, int64_t need_bytes,
                    const std::string& path);
+// Whether both are on one disk.
+bool same_disk(const std::string& a, const std::string& b);
 
 }  // namespace tessera::local
