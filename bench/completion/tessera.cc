@@ -90,7 +90,7 @@ std::vector<sched::Contender> contenders_of(const std::vector<Active*>& jobs) {
   return out;
 }
 
-std::vector<Group> alone(const std::vector<Active*>& jobs, const sched::Ranking& ranking) {
+std::vector<Group> alone(const std::vector<Active*>& jobs, const sched::JobOrder& ranking) {
   std::vector<Group> out;
   for (size_t at : ranking) out.push_back({jobs[at]});
   return out;

@@ -15,8 +15,8 @@ constexpr std::array<int64_t, 6> kExponents = {0, 250, 500, 750, 1000, 1250};
 
 }  // namespace
 
-Ranking ranked(std::span<const Contender> contenders, std::span<const Log> keys) {
-  Ranking out(contenders.size());
+JobOrder ranked(std::span<const Contender> contenders, std::span<const Log> keys) {
+  JobOrder out(contenders.size());
   std::iota(out.begin(), out.end(), size_t{0});
   std::stable_sort(out.begin(), out.end(), [&](size_t a, size_t b) {
     return std::pair(keys[a], !contenders[a].running) < std::pair(keys[b], !contenders[b].running);
@@ -24,8 +24,9 @@ Ranking ranked(std::span<const Contender> contenders, std::span<const Log> keys)
   return out;
 }
 
-Ranking admitted(std::span<const Contender> contenders, const Ranking& ranking, int64_t capacity) {
-  Ranking out;
+JobOrder admitted(std::span<const Contender> contenders, const JobOrder& ranking,
+                  int64_t capacity) {
+  JobOrder out;
   for (size_t at : ranking) {
     if (capacity <= 0) break;
     if (contenders[at].devices > capacity) continue;
@@ -35,7 +36,7 @@ Ranking admitted(std::span<const Contender> contenders, const Ranking& ranking, 
   return out;
 }
 
-int64_t completion_sum(std::span<const Contender> contenders, const Ranking& ranking,
+int64_t completion_sum(std::span<const Contender> contenders, const JobOrder& ranking,
                        int64_t capacity) {
   struct Left {
     int64_t devices, ms;
@@ -70,7 +71,7 @@ namespace {
 
 // Of each size the first that is not among those served now: its place in the ranking.
 std::map<int64_t, size_t> first_waiting(std::span<const Contender> contenders,
-                                        const Ranking& ranking, int64_t capacity) {
+                                        const JobOrder& ranking, int64_t capacity) {
   std::vector<bool> served(contenders.size());
   for (size_t at : admitted(contenders, ranking, capacity)) served[at] = true;
   std::map<int64_t, size_t> out;
@@ -81,13 +82,13 @@ std::map<int64_t, size_t> first_waiting(std::span<const Contender> contenders,
 
 // Moves single jobs ahead, to the front or a part of the way, as long as that lessens the sum. Keys
 // alone do not see when the devices that a large job needs come free together.
-void improve(std::span<const Contender> contenders, int64_t capacity, Ranking& best,
+void improve(std::span<const Contender> contenders, int64_t capacity, JobOrder& best,
              int64_t least) {
   while (true) {
-    Ranking found;
+    JobOrder found;
     for (auto [devices, place] : first_waiting(contenders, best, capacity)) {
       for (size_t target : {size_t{0}, place / 4, place / 2}) {
-        Ranking trial = best;
+        JobOrder trial = best;
         trial.erase(trial.begin() + static_cast<std::ptrdiff_t>(place));
         trial.insert(trial.begin() + static_cast<std::ptrdiff_t>(target), best[place]);
         int64_t sum = completion_sum(contenders, trial, capacity);
@@ -103,15 +104,15 @@ void improve(std::span<const Contender> contenders, int64_t capacity, Ranking& b
 
 }  // namespace
 
-Ranking by_remaining(std::span<const Contender> contenders, int64_t capacity) {
-  Ranking best;
+JobOrder by_remaining(std::span<const Contender> contenders, int64_t capacity) {
+  JobOrder best;
   int64_t least = std::numeric_limits<int64_t>::max();
   std::vector<Log> keys(contenders.size());
   for (int64_t exponent : kExponents) {
     std::transform(contenders.begin(), contenders.end(), keys.begin(), [&](const Contender& c) {
       return log_of(c.remaining_ms) + log_of(c.devices).power(exponent);
     });
-    Ranking order = ranked(contenders, keys);
+    JobOrder order = ranked(contenders, keys);
     int64_t sum = completion_sum(contenders, order, capacity);
     if (sum >= least) continue;
     least = sum;
@@ -121,7 +122,7 @@ Ranking by_remaining(std::span<const Contender> contenders, int64_t capacity) {
   return best;
 }
 
-Ranking by_index(std::span<const Contender> contenders, std::span<const Log> indices, Log stay) {
+JobOrder by_index(std::span<const Contender> contenders, std::span<const Log> indices, Log stay) {
   std::vector<Log> keys(contenders.size());
   for (size_t i = 0; i < contenders.size(); ++i)
     keys[i] = log_of(contenders[i].devices) - indices[i] - (contenders[i].running ? stay : Log{});

@@ -23,15 +23,15 @@ TEST(Logarithm, RoundsToTheUnit) {
 
 TEST(Order, WhoDoesNotFitIsPassedBy) {
   std::vector<Contender> jobs = {{.devices = 3}, {.devices = 4}, {.devices = 1}, {.devices = 1}};
-  EXPECT_EQ(admitted(jobs, {0, 1, 2, 3}, 4), (Ranking{0, 2}));
-  EXPECT_EQ(admitted(jobs, {1, 0, 2, 3}, 4), (Ranking{1}));
-  EXPECT_EQ(admitted(jobs, {0, 1, 2, 3}, 0), Ranking{});
+  EXPECT_EQ(admitted(jobs, {0, 1, 2, 3}, 4), (JobOrder{0, 2}));
+  EXPECT_EQ(admitted(jobs, {1, 0, 2, 3}, 4), (JobOrder{1}));
+  EXPECT_EQ(admitted(jobs, {0, 1, 2, 3}, 0), JobOrder{});
 }
 
 TEST(Order, OfEqualJobsTheRunningOneStays) {
   std::vector<Contender> jobs = {{.devices = 1}, {.devices = 1, .running = true}};
   std::vector<Log> keys(2);
-  EXPECT_EQ(ranked(jobs, keys), (Ranking{1, 0}));
+  EXPECT_EQ(ranked(jobs, keys), (JobOrder{1, 0}));
 }
 
 TEST(Order, TheSumOfCompletionTimes) {
@@ -52,8 +52,8 @@ TEST(Order, TheExponentIsChosenByItsOutcome) {
 TEST(Order, TheIndexCountsForEachDeviceAndMoreForWhoRuns) {
   std::vector<Contender> jobs = {{.devices = 4}, {.devices = 1}, {.devices = 2, .running = true}};
   std::vector<Log> equal(3);
-  EXPECT_EQ(by_index(jobs, equal, Log{}), (Ranking{1, 2, 0}));
-  EXPECT_EQ(by_index(jobs, equal, kLogOf2), (Ranking{2, 1, 0}));
+  EXPECT_EQ(by_index(jobs, equal, Log{}), (JobOrder{1, 2, 0}));
+  EXPECT_EQ(by_index(jobs, equal, kLogOf2), (JobOrder{2, 1, 0}));
 }
 
 std::vector<int64_t> halves(int64_t, const std::vector<size_t>& kinds) {
