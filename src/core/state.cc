@@ -60,6 +60,21 @@ std::optional<Instant> deadline_of(const api::Task& task) {
   return std::nullopt;
 }
 
+bool is_gang(const api::JobSpec& spec) {
+  return !spec.array && spec.replicas > 1;
+}
+
+int64_t members_over(const State& state, const api::Job& job) {
+  std::vector<const api::Task*> tasks = tasks_of(state, job);
+  return std::ranges::count_if(tasks,
+                               [](const api::Task* t) { return api::is_terminal(t->phase); });
+}
+
+// A gang of which a member is over cannot run again as a whole.
+bool may_give_way(const State& state, const api::Job& job) {
+  return job.spec.requeue && !(is_gang(job.spec) && members_over(state, job) > 0);
+}
+
 void hold(State& state, const api::Task& task) {
   const api::Job& job = state.jobs.at(object_key(task.project, task.job));
   state.holding.insert(task.id);
@@ -71,7 +86,7 @@ void hold(State& state, const api::Task& task) {
                       .limit = job.spec.maxRuntime,
                       .priority = job.spec.priority,
                       .gang = !job.spec.array,
-                      .preemptible = job.spec.requeue,
+                      .preemptible = may_give_way(state, job),
                       .stopping = task.phase == Phase::kStopping,
                       .grace = job.spec.stopGrace,
                       .since = task.startTime});
@@ -192,6 +207,11 @@ void touch(State& state, api::Task& task) {
   index_task(state, task);
   auto job = state.jobs.find(object_key(task.project, task.job));
   CHECK(job != state.jobs.end());
+  // The first that is over changes what may be done with the others.
+  if (is_gang(job->second.spec) && api::is_terminal(task.phase) &&
+      members_over(state, job->second) == 1)
+    for (const api::Task* other : tasks_of(std::as_const(state), job->second))
+      index_task(state, *other);
   bool was_over = api::is_terminal(job->second.status.phase);
   refresh_status(state, job->second);
   Phase phase = job->second.status.phase;

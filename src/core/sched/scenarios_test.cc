@@ -123,6 +123,23 @@ TEST_F(Scenario, Volcano5994_NoMoreGiveWayThanAreNeeded) {
   EXPECT_EQ(c.phase("young"), "Queued Preempted");
 }
 
+// Simulation seed 26210: one member had ended well, the other was sent back and waited for ever.
+TEST_F(Scenario, AGangOfWhichAMemberIsOverDoesNotGiveWay) {
+  c.add_node("n", 2);
+  api::Job gang = preemptible("gang", 1000);
+  gang.spec.replicas = 2;
+  c.submit(gang);
+  c.plan();
+  for (int64_t i : {0, 1}) c.started("gang", i);
+  run_on();
+  c.exited("gang", 0, 1);
+  c.submit(urgent("urgent", 2000));
+  EXPECT_EQ(c.plan().find("gives way"), std::string::npos);
+  c.exited("gang", 0, 0);
+  EXPECT_EQ(c.phase("gang"), "Succeeded Completed");
+  EXPECT_EQ(c.plan(), "urgent: n[0,1]\n");
+}
+
 // A gang goes as a whole, and only if that is enough.
 TEST_F(Scenario, AGangGivesWayAsAWholeOrNotAtAll) {
   c.add_node("n", 4);
