@@ -11,6 +11,7 @@
 #include <map>
 #include <mutex>
 
+#include "api/log_frame.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "net/server.h"
@@ -117,7 +118,7 @@ TEST_F(CliTest, RunWaitsAloudShowsTheOutputAndExitsWithTheJobsCode) {
   on(cat("GET ", kJobs, "/a/logs"), [](const net::Request& request, const net::Exchange& exchange) {
     EXPECT_EQ(request.params.get("follow"), "true");
     EXPECT_EQ(request.params.get("attempt"), "1");
-    exchange.respond({.status = 200, .headers = {}, .body = "hello\n"});
+    exchange.respond({.status = 200, .headers = {}, .body = api::log_frame(1, "hello\n")});
   });
   on(cat("DELETE ", kJobs, "/a"), job(R"("phase":"Failed")"));
   EXPECT_EQ(run("run --rm --gpus 1 busybox echo hello"), 3);
@@ -155,7 +156,7 @@ TEST_F(CliTest, RunFollowsEveryAttemptOnceAcrossAServerThatGoesAway) {
       body = "one\n";
       stop_when_both();
     }
-    exchange.respond({.status = 200, .headers = {}, .body = body});
+    exchange.respond({.status = 200, .headers = {}, .body = api::log_frame(1, body)});
   };
   on(cat("GET ", kJobs, "/a/logs"), give_log);
   EXPECT_EQ(run("run busybox"), 0);
@@ -324,7 +325,7 @@ TEST_F(CliTest, SlipsOnTheCommandLine) {
   EXPECT_EQ(run("image lss"), 2);
   EXPECT_EQ(err_,
             "tessera: unknown command 'image lss' (there are image ls, image pull, image import, "
-            "image rm)\n");
+            "image rm, image build, image inspect, image prune)\n");
   EXPECT_EQ(run("ps --al"), 2);
   EXPECT_EQ(err_, "tessera: unknown flag --al (did you mean --all?)\n");
   EXPECT_EQ(run("logs"), 2);

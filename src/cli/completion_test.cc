@@ -27,7 +27,7 @@ TEST(Completion, KnowsCommandsFlagsValuesAndNames) {
   };
   const Case kCases[] = {
       {"im", {"image"}},
-      {"image ", {"import", "ls", "pull", "rm"}},
+      {"image ", {"build", "import", "inspect", "ls", "prune", "pull", "rm"}},
       {"logs ", {"job-1", "job-2"}},
       {"logs job-1 ", {}},
       {"stop job-1 job", {"job-1", "job-2"}},
