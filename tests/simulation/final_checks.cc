@@ -94,9 +94,10 @@ void check_success(const Scene& scene, const api::JobSpec& wished, const api::Ta
                    Notes& notes) {
   if (wished.restartPolicy == api::RestartPolicy::kAlways)
     notes.push_back(cat(task.id, " has ended, but was to run for ever"));
-  // One of a gang that was stopped may exit with 0 and run again. And a machine that loses power
-  // may forget a success that the server had no time to write down.
-  if (wished.replicas > 1 || scene.containers_were_lost) return;
+  // One of a gang that was stopped, or one that was sent back to the queue, may exit with 0 and run
+  // again. And a machine that loses power may forget a success that the server had no time to write
+  // down.
+  if (wished.replicas > 1 || task.requeues > 0 || scene.containers_were_lost) return;
   for (int64_t earlier = 1; earlier < task.attempt; ++earlier)
     if (succeeded(scene.history.end_of({task.id, earlier})))
       notes.push_back(cat(task.id, " ran again after attempt ", earlier, " had succeeded"));
