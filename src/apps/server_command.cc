@@ -1,6 +1,7 @@
 #include "apps/server_command.h"
 
 #include <grp.h>
+#include <malloc.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -206,8 +207,17 @@ void raise_descriptor_limit() {
     log::warn(cat("the limit of open files stays low: ", std::strerror(errno)));
 }
 
+// A long history is millions of small objects: the heap grows in large steps, of which what is not
+// touched takes no memory. The threshold too, since glibc stops raising it by itself once the other
+// is set.
+void grow_heap_in_steps() {
+  ::mallopt(M_TOP_PAD, 64 << 20);
+  ::mallopt(M_MMAP_THRESHOLD, 4 << 20);
+}
+
 Result<int> serve(cli::Context&, const cli::Args& args) {
   raise_descriptor_limit();
+  grow_heap_in_steps();
   set_log_level(args.text("log-level", "info"));
   sigset_t signals = block_signals();
   std::string data = args.text("data", kDefaultData);
